@@ -1,0 +1,73 @@
+"""Turn yesterday's decisions into a policy for today's goal.
+
+From a log of past transitions and a new goal, an ideal closed-loop model, pastwise learns a stochastic decision policy
+for that goal. The public names are here; `docs/design.md` tells where each comes from.
+"""
+
+from pastwise.agents import FPD, TL, Agent, Clone, FPDLearn, Rand, Scripted, TLExplore
+from pastwise.counts import TransitionCounts, Transitions
+from pastwise.design import Design, InfeasibleError, Optimum, design, first_rule, implied_reward, mdp_optimum
+from pastwise.explore import EpsilonGreedy, Gate
+from pastwise.ideal import IdealModel
+from pastwise.loop import FiniteSystem, System, Trajectory, log_probability, run
+from pastwise.models import DenseModel, LearnedModel, SparseModel, TransitionModel
+from pastwise.numerics import Streams
+from pastwise.posterior import (
+    concentration,
+    default_prior_count,
+    gather_evidence,
+    learned_rule,
+    predictive,
+    prior_concentration,
+    transition_weight,
+)
+from pastwise.similarity import kl_divergence, normalised_similarity, plain_similarity, task_weight, weigh_tasks
+from pastwise.spaces import Space
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "FPD",
+    "TL",
+    "Agent",
+    "Clone",
+    "DenseModel",
+    "Design",
+    "EpsilonGreedy",
+    "FPDLearn",
+    "FiniteSystem",
+    "Gate",
+    "IdealModel",
+    "InfeasibleError",
+    "LearnedModel",
+    "Optimum",
+    "Rand",
+    "Scripted",
+    "Space",
+    "SparseModel",
+    "Streams",
+    "System",
+    "TLExplore",
+    "Trajectory",
+    "TransitionCounts",
+    "TransitionModel",
+    "Transitions",
+    "concentration",
+    "default_prior_count",
+    "design",
+    "first_rule",
+    "gather_evidence",
+    "implied_reward",
+    "kl_divergence",
+    "learned_rule",
+    "log_probability",
+    "mdp_optimum",
+    "normalised_similarity",
+    "plain_similarity",
+    "predictive",
+    "prior_concentration",
+    "run",
+    "task_weight",
+    "transition_weight",
+    "weigh_tasks",
+]

@@ -1,0 +1,146 @@
+"""The paper's study: three past goals, five methods and two references, many random systems.
+
+In every run a system is drawn. An agent that knows it and has a past goal leaves a log of k records; then each
+method, given the log and today's goal, acts for h epochs. Its gain is the number of visits to the first state. All
+pasts and methods of a run share the system, the start state and the random numbers, so that differences between them
+are paired.
+
+Paper: Section IV.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pastwise.agents import FPD, TL, Agent, Clone, FPDLearn, Rand, Scripted, TLExplore
+from pastwise.counts import TransitionCounts
+from pastwise.design import mdp_optimum
+from pastwise.explore import EpsilonGreedy, Gate
+from pastwise.ideal import IdealModel
+from pastwise.loop import FiniteSystem, run
+from pastwise.models import DenseModel
+from pastwise.numerics import FloatArray, IntArray, Streams, normalise
+
+RowDraw = Callable[[FloatArray], FloatArray]
+"""From uniform numbers [..., S] to rows of a transition model [..., S]."""
+
+CHUNK = 1000
+"""Runs simulated at once: few enough for their arrays to stay in the processor's cache."""
+
+
+def uniform_rows(uniform: FloatArray) -> FloatArray:
+    """Uniform numbers, normalised: rows near the middle of the simplex."""
+    return normalise(uniform)
+
+
+def dirichlet_rows(uniform: FloatArray) -> FloatArray:
+    """Rows from Dirichlet(1, ..., 1), uniform on the simplex: exponential numbers, normalised."""
+    return normalise(-np.log1p(-uniform))
+
+
+def preferring(preferred: tuple[int, ...], num_states: int, num_actions: int, floor: float = 1e-5) -> IdealModel:
+    """The goal that prefers some next states alike, gives every other one ``floor``, and has no wish for actions.
+
+    Paper: Eqs. (11) [eq:past_model_1], (12) [eq:past_model_12], (13) [eq:past_model_3] and
+    (14) [eq:current_ideal_model_1].
+    """
+    transition = np.full(num_states, floor)
+    transition[list(preferred)] = (1 - floor * (num_states - len(preferred))) / len(preferred)
+    return IdealModel.of(transition, num_actions=num_actions)
+
+
+PASTS: Mapping[str, tuple[int, ...]] = {"p3": (2,), "p12": (0, 1), "p1": (0,)}
+"""The states that each past goal prefers, by the paper's name for it. Today's goal is that of p1."""
+
+
+@dataclass(frozen=True)
+class PaperStudy:
+    """Settings of the study; the defaults are the paper's.
+
+    What the paper leaves open is an argument: how the rows of a transition model are drawn (``draw_rows``), the prior
+    count of the model that FPD_learn learns (``model_prior``; nu_0 by default, as TL has it), and how a horizon of
+    rules serves more epochs than it has (``replay``). The start state is uniform, drawn anew for the current task.
+    """
+
+    runs: int = 100
+    seed: int = 10
+    num_states: int = 3
+    num_actions: int = 4
+    num_records: int = 60
+    num_steps: int = 100
+    horizon: int = 10
+    epsilon: float = 0.3
+    threshold: float = 0.4
+    window: int = 10
+    draw_rows: RowDraw = uniform_rows
+    model_prior: float | None = None
+    replay: bool = False
+    methods: Mapping[str, MethodFactory] = field(default_factory=lambda: PAPER_METHODS)
+
+    def goal(self, preferred: tuple[int, ...] = (0,)) -> IdealModel:
+        """The ideal of a goal; today's by default."""
+        return preferring(preferred, self.num_states, self.num_actions)
+
+
+MethodFactory = Callable[[PaperStudy, DenseModel], Agent]
+"""From the settings and the true models of a chunk of runs to the agent that a method's name stands for."""
+
+
+def _tl(study: PaperStudy, model: DenseModel) -> TL:
+    return TL(study.goal())
+
+
+def _optimum(study: PaperStudy, model: DenseModel) -> Scripted:
+    """Most visits to the first state that can be had: FPD minimises a divergence instead."""
+    reward = np.zeros(study.num_states)
+    reward[0] = 1.0
+    return Scripted(mdp_optimum(model, reward, study.num_steps).policy)
+
+
+PAPER_METHODS: Mapping[str, MethodFactory] = {
+    "Rand": lambda study, model: Rand(study.goal()),
+    "TL": _tl,
+    "TL_explore": lambda study, model: TLExplore(
+        _tl(study, model), Gate(study.threshold, study.window), EpsilonGreedy(study.epsilon)
+    ),
+    "FPD_learn": lambda study, model: FPDLearn(study.goal(), study.horizon, study.model_prior, study.replay),
+    "FPD": lambda study, model: FPD(model, study.goal(), study.horizon, study.replay),
+    "clone": lambda study, model: Clone(study.goal()),
+    "optimum": _optimum,
+}
+"""The paper's five methods in its order, then two references: cloning the log, and the most visits that can be had."""
+
+Gains = dict[tuple[str, str], IntArray]
+"""Gain of every run, [runs], by past and method."""
+
+
+def simulate(study: PaperStudy, runs: range) -> Iterator[tuple[str, str, IntArray]]:
+    """Past, method and the gains of the given runs, as they are done."""
+    streams = Streams([np.random.SeedSequence(study.seed, spawn_key=(i,)) for i in runs])
+    drawing, past_rng, current_rng = streams.spawn(3)
+    shape = (len(runs), study.num_states, study.num_actions, study.num_states)
+    numbers = np.stack([drawing.random((len(runs),)) for _ in range(int(np.prod(shape[1:])))], axis=-1)
+    model = DenseModel(study.draw_rows(numbers.reshape(shape)))
+    system = FiniteSystem(model)
+    agents = {name: make(study, model) for name, make in study.methods.items()}
+    for past, preferred in PASTS.items():
+        teacher = FPD(model, study.goal(preferred), study.horizon, study.replay)
+        log = run(system, teacher, study.num_records, past_rng).transitions
+        counts = TransitionCounts.from_transitions(log, system.states, system.actions)
+        recent = log.last(study.window)
+        for name, agent in agents.items():
+            states = run(system, agent, study.num_steps, current_rng, counts, recent).states
+            yield past, name, (states[..., 1:] == 0).sum(axis=-1)
+
+
+def collect(study: PaperStudy, on_step: Callable[[int], None] = lambda runs: None) -> Gains:
+    """Gains of all runs; ``on_step`` is told the number of (past, method, run) triples just done."""
+    parts: dict[tuple[str, str], list[IntArray]] = {}
+    for start in range(0, study.runs, CHUNK):
+        for past, method, gains in simulate(study, range(start, min(start + CHUNK, study.runs))):
+            parts.setdefault((past, method), []).append(gains)
+            on_step(len(gains))
+    return {key: np.concatenate(gains) for key, gains in parts.items()}

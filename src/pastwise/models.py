@@ -1,0 +1,319 @@
+"""Transition models: what the design needs to know of a system, however it is stored.
+
+Three models stand behind one protocol. A *dense* one is the tensor p(next_state | state, action). A *sparse* one
+keeps its non-zeros. A *learned* one is the mean of a Dirichlet posterior, (count + background) / total: sparse counts
+plus a constant, so the dense tensor is never needed. ``-inf`` is a legal value everywhere; ``0 * (-inf)`` counts as
+0.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pastwise.counts import TransitionCounts
+from pastwise.numerics import (
+    FloatArray,
+    IntArray,
+    batch_index,
+    check_sums,
+    checked_probabilities,
+    frozen,
+    group_sum,
+    linear_expectation,
+    xlogx,
+)
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+class TransitionModel(Protocol):
+    """What the design needs to know of a system, however it is stored."""
+
+    @property
+    def num_states(self) -> int:
+        """S."""
+        ...
+
+    @property
+    def num_actions(self) -> int:
+        """A."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Leading axes: independent systems."""
+        ...
+
+    @property
+    def negentropy(self) -> FloatArray:
+        """Sum of p ln p over next states: [*shape, S, A]; the same for every goal."""
+        ...
+
+    def expect(self, values: FloatArray) -> FloatArray:
+        """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
+        ...
+
+    def expect_each(self, values: FloatArray) -> FloatArray:
+        """The same for values that depend on state and action too: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
+        ...
+
+    def row(self, state: IntArray, action: IntArray) -> FloatArray:
+        """p(. | state, action) for one state and action in each system: [*shape, S]."""
+        ...
+
+
+class DenseModel:
+    """A transition model kept as the tensor ``transition [..., S, A, S]``.
+
+    Examples
+    --------
+    >>> model = DenseModel([[[0.5, 0.5], [0.0, 1.0]], [[1.0, 0.0], [0.25, 0.75]]])
+    >>> model.expect(np.array([-np.inf, 4.0])).tolist()
+    [[-inf, 4.0], [-inf, -inf]]
+    """
+
+    def __init__(self, transition: ArrayLike) -> None:
+        self.transition = frozen(checked_probabilities("transition", transition))
+        shape = self.transition.shape
+        if len(shape) < 3 or shape[-3] != shape[-1]:
+            raise ValueError(f"a transition tensor is [..., state, action, next_state]; got shape {shape}")
+        self.shape = shape[:-3]
+        self.num_states, self.num_actions = shape[-1], shape[-2]
+
+    @cached_property
+    def negentropy(self) -> FloatArray:
+        """Sum of p ln p over next states: [*shape, S, A]."""
+        return frozen(xlogx(self.transition).sum(axis=-1))
+
+    def expect(self, values: FloatArray) -> FloatArray:
+        """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
+        return linear_expectation(self._apply, values)
+
+    def _apply(self, values: FloatArray) -> FloatArray:
+        if self.shape:
+            return np.asarray(np.einsum("...san,...n->...sa", self.transition, values))
+        rows = self.transition.reshape(-1, self.num_states)
+        return (values @ rows.T).reshape(*values.shape[:-1], self.num_states, self.num_actions)
+
+    def expect_each(self, values: FloatArray) -> FloatArray:
+        """Expectation of values that depend on state and action too: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
+        return linear_expectation(lambda v: np.einsum("...n,...n->...", self.transition, v), values)
+
+    def row(self, state: IntArray, action: IntArray) -> FloatArray:
+        """p(. | state, action) for one state and action in each system: [*shape, S]."""
+        return np.asarray(self.transition[(*batch_index(self.shape), state, action)])
+
+
+class _Entries:
+    """Non-zero entries of a tensor [*shape, S, A, S], by ascending flat key, and sums over them.
+
+    As a matrix they are block diagonal, [rows, columns] = [*shape * S * A, *shape * S], so that one sparse product
+    serves any leading axes.
+    """
+
+    def __init__(
+        self, key: IntArray, data: FloatArray, shape: tuple[int, ...], num_states: int, num_actions: int
+    ) -> None:
+        self.key, self.data, self.shape = key, data, shape
+        self.num_states, self.num_actions = num_states, num_actions
+        self.num_rows = prod(shape) * num_states * num_actions
+
+    @cached_property
+    def row(self) -> IntArray:
+        """Flat (state, action) of each entry."""
+        return self.key // self.num_states
+
+    @cached_property
+    def matrix(self) -> csr_array:
+        """The entries as a block-diagonal sparse matrix that shares their data."""
+        from scipy.sparse import csr_array
+
+        starts = np.searchsorted(self.row, np.arange(self.num_rows + 1))
+        block = self.row // (self.num_states * self.num_actions)
+        column = block * self.num_states + self.key % self.num_states
+        return csr_array((self.data, column, starts), shape=(self.num_rows, prod(self.shape) * self.num_states))
+
+    def per_row(self, values: FloatArray) -> FloatArray:
+        """Sum of one number per entry over each row: [rows]."""
+        return group_sum(self.row, values, self.num_rows)
+
+    def times(self, values: FloatArray) -> FloatArray:
+        """Sum of entry * values(next_state) over each row: [..., S] -> [..., S, A]."""
+        values = np.broadcast_to(values, np.broadcast_shapes(values.shape, (*self.shape, self.num_states)))
+        goals = values.shape[: values.ndim - len(self.shape) - 1]
+        columns = values.reshape(prod(goals), -1) if goals else values.ravel()
+        product = self.matrix @ columns.T
+        return np.asarray(product.T).reshape(*goals, *self.shape, self.num_states, self.num_actions)
+
+    def times_each(self, values: FloatArray) -> FloatArray:
+        """Sum of entry * values(state, action, next_state) over each row: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
+        full = (*self.shape, self.num_states, self.num_actions, self.num_states)
+        values = np.broadcast_to(values, np.broadcast_shapes(values.shape, full))
+        goals = values.shape[: values.ndim - len(full)]
+        where = np.unravel_index(self.key, full)
+        sums = [self.per_row(self.data * table[where]) for table in values.reshape(prod(goals), *full)]
+        return np.stack(sums).reshape(*goals, *full[:-1])
+
+
+class SparseModel:
+    """A transition model kept as its non-zeros.
+
+    Parameters
+    ----------
+    matrix : scipy sparse [S * A, S]
+        Row ``state * A + action`` is the distribution of the next state.
+    num_actions : int
+        A.
+    """
+
+    shape: tuple[int, ...] = ()
+
+    def __init__(self, matrix: Any, num_actions: int) -> None:
+        from scipy.sparse import csr_array
+
+        csr = csr_array(matrix, dtype=np.float64)
+        csr.sum_duplicates()
+        csr.eliminate_zeros()
+        self.num_states, self.num_actions = csr.shape[1], num_actions
+        if csr.shape[0] != self.num_states * num_actions:
+            raise ValueError(f"a sparse model is [S * A, S]; shape {csr.shape} does not fit A = {num_actions}")
+        checked_probabilities("entries", csr.data, sum_to_one=False)
+        check_sums("row", np.asarray(csr.sum(axis=1)), self.num_states)
+        row = np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))
+        key = row * self.num_states + csr.indices.astype(np.int64)
+        self._entries = _Entries(key, csr.data, (), self.num_states, num_actions)
+
+    @cached_property
+    def negentropy(self) -> FloatArray:
+        """Sum of p ln p over next states: [S, A]."""
+        sums = self._entries.per_row(xlogx(self._entries.data))
+        return frozen(sums.reshape(self.num_states, self.num_actions))
+
+    def expect(self, values: FloatArray) -> FloatArray:
+        """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
+        return linear_expectation(self._entries.times, values)
+
+    def expect_each(self, values: FloatArray) -> FloatArray:
+        """Expectation of values that depend on state and action too: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
+        return linear_expectation(self._entries.times_each, values)
+
+    def row(self, state: IntArray, action: IntArray) -> FloatArray:
+        """p(. | state, action): [S]."""
+        matrix, row = self._entries.matrix, int(state) * self.num_actions + int(action)
+        entries = slice(matrix.indptr[row], matrix.indptr[row + 1])
+        dense = np.zeros(self.num_states)
+        dense[matrix.indices[entries]] = matrix.data[entries]
+        return dense
+
+
+class LearnedModel:
+    """The mean of the Dirichlet posterior of a transition model: (count + background) / total.
+
+    Every next state that was never seen shares one constant, so the dense tensor is never built. The model goes on
+    learning: `observe` adds a record to each system in place and recomputes what depends on its row, and that alone.
+
+    The counts are those of the log itself, not weighted by similarity: the world does not depend on the goal.
+
+    Paper: the model that FPD_learn learns, Section IV-A.
+
+    Parameters
+    ----------
+    counts : TransitionCounts
+        What was seen; its weights are the counts.
+    background : float
+        Prior count of every (state, action, next_state).
+
+    Examples
+    --------
+    >>> from pastwise.spaces import Space
+    >>> model = LearnedModel(TransitionCounts.empty(Space.of_size(2), Space.of_size(1)), background=1.0)
+    >>> model.observe(np.array(0), np.array(0), np.array(1))
+    >>> model.row(np.array(0), np.array(0)).round(3).tolist()
+    [0.333, 0.667]
+    """
+
+    def __init__(self, counts: TransitionCounts, background: float) -> None:
+        if not (np.isfinite(background) and background > 0):
+            raise ValueError(f"the background count must be positive, not {background}")
+        self.shape, self.num_states, self.num_actions = counts.shape, len(counts.states), len(counts.actions)
+        self.background = background
+        self._here = np.arange(prod(self.shape)).reshape(self.shape)
+        self._entries = self._with(counts.key.copy(), counts.weight.copy())
+        unseen = self.num_states - self._entries.per_row(np.ones(len(counts.key)))
+        self._total = self._entries.per_row(counts.weight) + self.num_states * background
+        seen_xlogx = self._entries.per_row(xlogx(counts.weight + background))
+        self._xlogx = seen_xlogx + unseen * xlogx(np.array(background))
+        self._negentropy = self._xlogx / self._total - np.log(self._total)
+
+    def _with(self, key: IntArray, data: FloatArray) -> _Entries:
+        return _Entries(key, data, self.shape, self.num_states, self.num_actions)
+
+    @property
+    def negentropy(self) -> FloatArray:
+        """Sum of p ln p over next states: [*shape, S, A]."""
+        return self._by_state_action(self._negentropy)
+
+    def _by_state_action(self, rows: FloatArray) -> FloatArray:
+        return rows.reshape(*self.shape, self.num_states, self.num_actions)
+
+    def expect(self, values: FloatArray) -> FloatArray:
+        """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
+        self._refuse_impossible(values)
+        unseen = self.background * values.sum(axis=-1)[..., None, None]
+        return np.asarray((self._entries.times(values) + unseen) / self._by_state_action(self._total))
+
+    def expect_each(self, values: FloatArray) -> FloatArray:
+        """Expectation of values that depend on state and action too: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
+        self._refuse_impossible(values)
+        unseen = self.background * values.sum(axis=-1)
+        return np.asarray((self._entries.times_each(values) + unseen) / self._by_state_action(self._total))
+
+    def _refuse_impossible(self, values: FloatArray) -> None:
+        impossible = np.isneginf(values)
+        if impossible.any():
+            states = np.unique(np.nonzero(impossible)[-1])[:5].tolist()
+            raise ValueError(
+                f"the goal rules out next states {states}, and a learned model gives every next state some "
+                "probability, so no decision is feasible; give them a floor instead, such as 1e-5"
+            )
+
+    def row(self, state: IntArray, action: IntArray) -> FloatArray:
+        """p(. | state, action) for one state and action in each system: [*shape, S]."""
+        first = self._row(state, action)[..., None] * self.num_states
+        position, known = self._find(first + np.arange(self.num_states))
+        seen = np.where(known, self._entries.data[np.where(known, position, 0)] if known.any() else 0.0, 0.0)
+        return (seen + self.background) / self._total[self._row(state, action)][..., None]
+
+    def _row(self, state: IntArray, action: IntArray) -> IntArray:
+        return np.asarray((self._here * self.num_states + state) * self.num_actions + action)
+
+    def _find(self, key: IntArray) -> tuple[IntArray, Any]:
+        """Position of each key among the entries, or where it would go, and whether it is there."""
+        keys = self._entries.key
+        position = np.searchsorted(keys, key)
+        known = position < len(keys)
+        known[known] = keys[position[known]] == key[known]
+        return position, known
+
+    def observe(self, state: IntArray, action: IntArray, next_state: IntArray) -> None:
+        """Add one record to each system: arrays [*shape]."""
+        row = self._row(state, action).ravel()
+        key = row * self.num_states + np.ravel(next_state)
+        position, known = self._find(key)
+        if not known.all():
+            entries, new = self._entries, ~known
+            self._entries = self._with(
+                np.insert(entries.key, position[new], key[new]), np.insert(entries.data, position[new], 0.0)
+            )
+            position, _ = self._find(key)
+        before = self._entries.data[position] + self.background
+        self._entries.data[position] += 1
+        self._total[row] += 1
+        self._xlogx[row] += xlogx(before + 1) - xlogx(before)
+        self._negentropy[row] = self._xlogx[row] / self._total[row] - np.log(self._total[row])

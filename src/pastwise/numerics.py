@@ -1,0 +1,200 @@
+"""Log-domain arithmetic, normalising and sampling: the numerical floor of the house.
+
+Two conventions hold everywhere and live here alone: ``0 * ln 0 = 0`` and ``0 * (-inf) = 0``. Nothing is
+clipped and nothing gets a small constant added. Leading axes, where there are any, are independent batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+Indices = IntArray | np.int64 | int
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+ROW_SUM_TOLERANCE = 1e-9
+"""How far one entry of a distribution may push its sum from 1; a row of n entries may be n times as far."""
+
+
+def frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
+    """A read-only view of the array."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def log(values: ArrayLike) -> FloatArray:
+    """Natural logarithm with ln 0 = -inf, silently."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(values), dtype=np.float64)
+
+
+def xlogx(values: FloatArray) -> FloatArray:
+    """``x ln x`` with 0 ln 0 = 0."""
+    positive = values > 0
+    return np.where(positive, values * np.log(np.where(positive, values, 1.0)), 0.0)
+
+
+def linear_expectation(apply: Callable[[FloatArray], FloatArray], values: FloatArray) -> FloatArray:
+    """Expectation ``apply(values)`` that owns 0 * (-inf) = 0.
+
+    ``apply`` is any linear map with non-negative coefficients. Where a coefficient of a ``-inf`` value is positive
+    the expectation is ``-inf``; where it is zero the value does not count.
+    """
+    impossible = np.isneginf(values)
+    if not impossible.any():
+        return apply(values)
+    reached = apply(impossible.astype(np.float64)) > 0
+    return np.where(reached, -np.inf, apply(np.where(impossible, 0.0, values)))
+
+
+def logsumexp(values: FloatArray) -> FloatArray:
+    """``ln sum exp`` over the last axis; ``-inf`` where every value is ``-inf``."""
+    peak = values.max(axis=-1, keepdims=True)
+    shift = np.where(np.isneginf(peak), 0.0, peak)
+    return np.asarray(log(np.exp(values - shift).sum(axis=-1)) + shift[..., 0])
+
+
+def normalise(values: FloatArray) -> FloatArray:
+    """Scale the last axis to sum to one."""
+    return np.asarray(values / values.sum(axis=-1, keepdims=True))
+
+
+def group_sum(group: IntArray, values: ArrayLike, size: int) -> FloatArray:
+    """Sum of the values of each group 0, ..., size - 1: [size]."""
+    return np.bincount(group, np.asarray(values, dtype=np.float64), size).astype(np.float64, copy=False)
+
+
+def sample(probabilities: FloatArray, uniform: FloatArray) -> IntArray:
+    """Draw an index from each row by the inverse of its distribution function.
+
+    Parameters
+    ----------
+    probabilities : [..., n]
+        Non-negative, not all zero; an entry of zero is never drawn.
+    uniform : [...]
+        Numbers from [0, 1), one for each row.
+    """
+    cumulative = np.cumsum(probabilities, axis=-1)
+    total = cumulative[..., -1]
+    target = np.minimum(uniform * total, np.nextafter(total, 0.0))
+    return np.asarray((cumulative <= target[..., None]).sum(axis=-1), dtype=np.int64)
+
+
+def batch_index(shape: tuple[int, ...]) -> tuple[IntArray, ...]:
+    """Index of every batch element: ``array[(*batch_index(shape), state)]`` picks one state in each."""
+    return tuple(np.indices(shape, sparse=True))
+
+
+def where_first(mask: BoolArray | np.bool_) -> tuple[int, ...]:
+    """Index of the first True, as plain integers, for error messages."""
+    return tuple(int(i) for i in np.argwhere(mask)[0])
+
+
+def checked_probabilities(name: str, values: ArrayLike, *, sum_to_one: bool = True) -> FloatArray:
+    """The values as floats, after checking that each row (last axis) is a distribution."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim == 0 or array.shape[-1] == 0:
+        raise ValueError(f"{name} must have at least one entry in its last axis; its shape is {array.shape}")
+    bad = ~(np.isfinite(array) & (array >= 0))
+    if bad.any():
+        where = where_first(bad)
+        raise ValueError(f"{name}{list(where)} is {array[where]}; probabilities must be finite and not negative")
+    if sum_to_one:
+        check_sums(name, array.sum(axis=-1), array.shape[-1])
+    return array
+
+
+def check_sums(name: str, sums: FloatArray, length: int) -> None:
+    """Refuse sums of ``length`` probabilities that are not one."""
+    off = np.abs(sums - 1) > ROW_SUM_TOLERANCE * length
+    if off.any():
+        where = where_first(off)
+        raise ValueError(
+            f"{name}{list(where)} sums to {sums[where]}, not to 1; divide each row by its sum if that is meant"
+        )
+
+
+class Random(Protocol):
+    """What the loop asks of a source of random numbers; ``numpy.random.Generator`` and `Streams` have it."""
+
+    def random(self, size: Any, /) -> Any:
+        """Uniform numbers from [0, 1) in the given shape."""
+
+    def spawn(self, n_children: int, /) -> Sequence[Any]:
+        """Independent sources."""
+
+
+class _Tape:
+    """The numbers that a batch of streams draws, drawn when they are first read and kept."""
+
+    BLOCK = 128
+
+    def __init__(self, seeds: Sequence[np.random.SeedSequence]) -> None:
+        self.seeds = seeds
+        self.children: list[_Tape] = []
+        self._generators = [np.random.default_rng(seed) for seed in seeds]
+        self._blocks: list[FloatArray] = []
+
+    def read(self, position: int) -> FloatArray:
+        """Number ``position`` of every stream: [runs]."""
+        block, row = divmod(position, self.BLOCK)
+        while block >= len(self._blocks):
+            columns = [generator.random(self.BLOCK) for generator in self._generators]
+            self._blocks.append(np.stack(columns, axis=1))
+        return np.asarray(self._blocks[block][row])
+
+    def child(self, index: int) -> _Tape:
+        """The tape of child ``index`` of every stream."""
+        for new in range(len(self.children), index + 1):
+            spawned = [np.random.SeedSequence(s.entropy, spawn_key=(*s.spawn_key, new)) for s in self.seeds]
+            self.children.append(_Tape(spawned))
+        return self.children[index]
+
+
+class Streams:
+    """One random stream for each run of a batch, read in step.
+
+    Run *i* draws the same numbers whatever the number of runs beside it. ``spawn`` returns the same children, from
+    their beginning, each time it is called: loops that are given the same ``Streams`` share their random numbers,
+    so that differences between them are paired.
+
+    Examples
+    --------
+    >>> seeds = np.random.SeedSequence(10).spawn(3)
+    >>> three, two = Streams(seeds), Streams(seeds[:2])
+    >>> bool((three.random((3,))[:2] == two.random((2,))).all())
+    True
+    """
+
+    def __init__(self, seeds: Sequence[np.random.SeedSequence]) -> None:
+        self._tape = _Tape(seeds)
+        self._position = 0
+
+    def __len__(self) -> int:
+        return len(self._tape.seeds)
+
+    def random(self, size: tuple[int, ...], /) -> FloatArray:
+        """The next number of every stream: [runs]."""
+        if size != (len(self),):
+            raise ValueError(f"these are {len(self)} streams; a batch of shape {size} was asked for")
+        numbers = self._tape.read(self._position)
+        self._position += 1
+        return numbers
+
+    def spawn(self, n_children: int, /) -> list[Streams]:
+        """Children number 0 to n - 1 of every stream, from their beginning."""
+        return [self._reader(self._tape.child(index)) for index in range(n_children)]
+
+    @staticmethod
+    def _reader(tape: _Tape) -> Streams:
+        streams = Streams.__new__(Streams)
+        streams._tape, streams._position = tape, 0
+        return streams

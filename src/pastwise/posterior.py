@@ -1,0 +1,148 @@
+"""Dirichlet posteriors: what the weighted log says of the closed loop, and so of the decision rule.
+
+The unknown closed loop p(next_state, action | state, theta) = theta[state, action, next_state] has, for each state, a
+Dirichlet prior with counts nu_0. Under the weighted Bayes rule a record of weight w multiplies the density by
+theta^w, so the posterior is Dirichlet again with
+
+    concentration V = nu_0 + sum of the weights of the records of that transition.
+
+Its mean is the predictive closed loop, V / sum V; summed over next states it is the learned decision rule, for which
+evidence[state, action], the total weight of the records with that state and action, is all that needs to be kept.
+
+Paper: Section III-B, Eqs. (5)-(10).
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammaln, xlogy
+
+from pastwise.counts import TransitionCounts
+from pastwise.ideal import IdealModel
+from pastwise.numerics import FloatArray, IntArray, group_sum, normalise
+from pastwise.similarity import Similarity, normalised_similarity
+
+REWARD_PRIOR = 0.01
+"""Prior weight of a state, in records that serve the goal perfectly, where the ideal comes from a reward."""
+
+
+def default_prior_count(ideal: IdealModel) -> float:
+    """Prior count nu_0 of every (state, action, next_state): min ideal(next_state, action | state) / S.
+
+    Where the ideal has zeros, its smallest positive value takes the minimum's place. The values of an unnormalised
+    ideal (one made from a reward) have no such scale: there the prior of a state weighs a hundredth of one record
+    that serves the goal perfectly.
+
+    Paper: the choice of nu_0 in Section IV.
+    """
+    if not ideal.normalised:
+        return REWARD_PRIOR / (ideal.num_states * ideal.num_actions)
+    return float(np.exp(ideal.log_floor.min()) / ideal.num_states)
+
+
+def prior_concentration(ideal: IdealModel, prior_count: ArrayLike | None = None) -> FloatArray:
+    """Prior concentration of (state, action), summed over next states: [1 or S, A], zero where not allowed.
+
+    Parameters
+    ----------
+    prior_count : scalar, or a table broadcastable to [S, A, S], optional
+        nu_0; `default_prior_count` if absent.
+
+    Paper: Eq. (7) [eq:dirichlet_prior], summed as Eq. (10) needs it.
+    """
+    nu = np.asarray(default_prior_count(ideal) if prior_count is None else prior_count, dtype=np.float64)
+    if not (np.isfinite(nu).all() and (nu > 0).all()):
+        raise ValueError("prior counts must be finite and positive")
+    S, A = ideal.num_states, ideal.num_actions
+    if nu.ndim == 0:
+        table = np.full((1, A), nu * S)
+    else:
+        table = np.broadcast_to(nu, (*np.broadcast_shapes(nu.shape[:-1], (1, A)), S)).sum(axis=-1)
+    return np.where(ideal.allowed, table, 0.0)
+
+
+def transition_weight(
+    counts: TransitionCounts, ideal: IdealModel, similarity: Similarity = normalised_similarity
+) -> FloatArray:
+    """Total weight of the records of each distinct transition, zero where an action is not allowed: [..., distinct]."""
+    where = (counts.state, counts.action)
+    allowed = np.broadcast_to(ideal.allowed, (ideal.num_states, ideal.num_actions))[where]
+    return counts.weight * similarity(ideal, *where, counts.next_state) * allowed
+
+
+def gather_evidence(
+    counts: TransitionCounts, ideal: IdealModel, similarity: Similarity = normalised_similarity
+) -> FloatArray:
+    """Total weight of the past records of each state and action: [..., S, A].
+
+    Paper: the sums over records in Eq. (10) [eq:estimated_dec_rule].
+    """
+    return counts.by_state_action(transition_weight(counts, ideal, similarity))
+
+
+def learned_rule(evidence: FloatArray, prior: FloatArray) -> FloatArray:
+    """Decision rule expected under the similarity-weighted Dirichlet posterior.
+
+    Parameters
+    ----------
+    evidence : [..., state, action]
+        Total similarity of the past records with that state and action.
+    prior : broadcastable to [state, action]
+        Prior concentration, summed over next states; zero where an action is forbidden.
+
+    Returns
+    -------
+    [..., state, action], each row a distribution. A state without records gets the prior's rule.
+
+    Paper: Eq. (9) [eq:estimated_opt_dec_rule_theory] in the form of Eq. (10) [eq:estimated_dec_rule].
+    """
+    return normalise(evidence + prior)
+
+
+def concentration(counts: TransitionCounts, weight: FloatArray, prior_count: ArrayLike) -> FloatArray:
+    """Posterior concentration V from all records at once: [..., S, A, S].
+
+    Parameters
+    ----------
+    weight : [distinct]
+        Total weight of each distinct transition, as `transition_weight` gives it.
+    prior_count : broadcastable to [S, A, S]
+
+    Paper: Eq. (8) [eq:posterior], by the weighted Bayes rule, Eq. (6) [eq:weighted_bayes].
+    """
+    shape = (*counts.shape, len(counts.states), len(counts.actions), len(counts.states))
+    return group_sum(counts.key, weight, prod(shape)).reshape(shape) + np.asarray(prior_count, dtype=np.float64)
+
+
+def updated_concentration(
+    previous: FloatArray, state: IntArray, action: IntArray, next_state: IntArray, weight: float
+) -> FloatArray:
+    """Posterior concentration after one more record: the recursion V_tau = weight at the record + V_(tau-1).
+
+    Paper: Eq. (8) [eq:posterior], its recursive form.
+    """
+    V = previous.copy()
+    V[..., state, action, next_state] += weight
+    return V
+
+
+def log_density(theta: FloatArray, concentration: FloatArray) -> FloatArray:
+    """Ln of the product over states of Dirichlet densities: theta, concentration [..., S, A, S] -> [...].
+
+    Paper: Eq. (7) [eq:dirichlet_prior] with the prior counts, Eq. (8) [eq:posterior] with the posterior ones.
+    """
+    per_state = (*concentration.shape[:-2], -1)
+    V, points = concentration.reshape(per_state), theta.reshape(per_state)
+    constant = gammaln(V.sum(axis=-1)) - gammaln(V).sum(axis=-1)
+    return np.asarray((constant + xlogy(V - 1, points).sum(axis=-1)).sum(axis=-1))
+
+
+def predictive(concentration: FloatArray) -> FloatArray:
+    """The closed loop expected under the posterior, p(next_state, action | state, log): [..., S, A, S].
+
+    Paper: Eq. (5) [eq:closed-loop_beh_data].
+    """
+    return np.asarray(concentration / concentration.sum(axis=(-2, -1), keepdims=True))
