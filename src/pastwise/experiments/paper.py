@@ -11,7 +11,8 @@ Paper: Section IV.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 
@@ -80,6 +81,11 @@ class PaperStudy:
     replay: bool = False
     methods: Mapping[str, MethodFactory] = field(default_factory=lambda: PAPER_METHODS)
 
+    def settings(self) -> dict[str, Any]:
+        """The settings by name, as plain values."""
+        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("draw_rows", "methods")}
+        return plain | {"transitions": self.draw_rows.__name__.removesuffix("_rows"), "methods": list(self.methods)}
+
     def goal(self, preferred: tuple[int, ...] = (0,)) -> IdealModel:
         """The ideal of a goal; today's by default."""
         return preferring(preferred, self.num_states, self.num_actions)
@@ -112,6 +118,9 @@ PAPER_METHODS: Mapping[str, MethodFactory] = {
     "optimum": _optimum,
 }
 """The paper's five methods in its order, then two references: cloning the log, and the most visits that can be had."""
+
+ALL_METHODS: Mapping[str, MethodFactory] = PAPER_METHODS
+"""All methods of pastwise."""
 
 Gains = dict[tuple[str, str], IntArray]
 """Gain of every run, [runs], by past and method."""

@@ -1,0 +1,1 @@
+"""The outside world: files now, tables and environments to come."""

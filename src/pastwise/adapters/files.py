@@ -1,0 +1,36 @@
+"""Files are written beside their place and renamed, so that no reader ever meets half of one."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def staged(directory: Path, owned: Iterable[str] = ()) -> Iterator[Path]:
+    """A folder to write into; at the end its files move into ``directory``, after an error or Ctrl-C none does.
+
+    Files of the ``owned`` names that were there before and were not written again go: they would belie the new ones.
+
+    ``directory`` is made where it does not exist, at once, so that a place that cannot be written to is known before
+    the work. If the work fails, every folder that was made for it goes.
+    """
+    made = [folder for folder in (directory, *directory.parents) if not folder.exists()]
+    directory.mkdir(parents=True, exist_ok=True)
+    try:
+        with tempfile.TemporaryDirectory(prefix=".pastwise-", dir=directory) as stage:
+            yield Path(stage)
+            written = set()
+            for file in sorted(Path(stage).iterdir()):
+                file.replace(directory / file.name)
+                written.add(file.name)
+            for name in set(owned) - written:
+                (directory / name).unlink(missing_ok=True)
+    except BaseException:
+        for folder in made:
+            if not any(folder.iterdir()):
+                shutil.rmtree(folder)
+        raise

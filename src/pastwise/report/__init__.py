@@ -1,0 +1,1 @@
+"""Values to tables, figures and text; pure, and no statistics of its own."""
