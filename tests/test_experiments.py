@@ -35,8 +35,8 @@ def test_the_ideals_are_the_papers() -> None:
 def test_mean_gains_agree_with_an_independent_implementation() -> None:
     """Orientation values at 4,000 runs, uniform rows, re-planning; 2,000 runs here.
 
-    Both means have a standard error of at most 0.25 (ours) and 0.18 (theirs): a deviation above 1.3 has a probability below
-    2e-5 for each of the 13 values.
+    Both means have a standard error of at most 0.25 (ours) and 0.18 (theirs): a deviation above 1.3 has a probability
+    below 2e-5 for each of the 13 values.
     """
     gains = collect(PaperStudy(runs=2000))
     orientation = {

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 
 from pastwise.ideal import IdealModel
 from pastwise.models import TransitionModel
-from pastwise.numerics import FloatArray, IntArray, checked_probabilities, frozen, log, logsumexp, where_first
+from pastwise.numerics import FloatArray, IntArray, checked_probabilities, fold, frozen, log, logsumexp, where_first
 
 
 class InfeasibleError(ValueError):
@@ -114,17 +114,19 @@ def _backward(
         )
     if horizon < 1:
         raise ValueError(f"the horizon must be at least 1, not {horizon}")
-    log_rules = [ideal.log_rule_allowed] * horizon
-    if rules is not None:
-        table = np.broadcast_to(checked_probabilities("rules", rules), (horizon, S, A))
-        log_rules = list(np.where(ideal.allowed, log(table), -np.inf))
     minus_alpha = -alpha(model, ideal)
-    log_gamma = np.zeros(minus_alpha.shape[:-1])
-    for log_rule in reversed(log_rules):
-        minus_beta = model.expect(log_gamma)
-        preference = log_rule + minus_alpha + minus_beta
+    if rules is None:
+        now = [ideal.log_rule_allowed + minus_alpha] * horizon
+    else:
+        table = np.broadcast_to(checked_probabilities("rules", rules), (horizon, S, A))
+        now = [np.where(ideal.allowed, log(rule), -np.inf) + minus_alpha for rule in table]
+    minus_beta: FloatArray | float = 0.0  # gamma is 1 at the end
+    for epoch in reversed(range(horizon)):
+        preference = now[epoch] + minus_beta
         log_gamma = logsumexp(preference)
         yield preference, log_gamma
+        if epoch > 0:
+            minus_beta = model.expect(log_gamma)
 
 
 def _rule_of(preference: FloatArray, log_gamma: FloatArray) -> FloatArray:
@@ -134,7 +136,7 @@ def _rule_of(preference: FloatArray, log_gamma: FloatArray) -> FloatArray:
 
 def require_feasible(row: FloatArray, state: IntArray) -> None:
     """Refuse rows of a rule [..., A] that hold no probability, naming the state."""
-    helpless = ~row.any(axis=-1)
+    helpless = fold(np.maximum, row) == 0
     if helpless.any():
         where = np.broadcast_to(state, helpless.shape)[where_first(helpless)]
         raise InfeasibleError(

@@ -22,6 +22,7 @@ from pastwise.numerics import (
     batch_index,
     check_sums,
     checked_probabilities,
+    fold,
     frozen,
     group_sum,
     linear_expectation,
@@ -30,6 +31,10 @@ from pastwise.numerics import (
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+
+FEW_STATES = 8
+"""Up to so many states a learned model keeps an entry for every transition, seen or not: none is ever inserted."""
 
 
 class TransitionModel(Protocol):
@@ -244,11 +249,14 @@ class LearnedModel:
         self.shape, self.num_states, self.num_actions = counts.shape, len(counts.states), len(counts.actions)
         self.background = background
         self._here = np.arange(prod(self.shape)).reshape(self.shape)
-        self._entries = self._with(counts.key.copy(), counts.weight.copy())
-        unseen = self.num_states - self._entries.per_row(np.ones(len(counts.key)))
-        self._total = self._entries.per_row(counts.weight) + self.num_states * background
-        seen_xlogx = self._entries.per_row(xlogx(counts.weight + background))
-        self._xlogx = seen_xlogx + unseen * xlogx(np.array(background))
+        key, data = counts.key.copy(), counts.weight.copy()
+        if self.num_states <= FEW_STATES:
+            size = prod(self.shape) * self.num_states * self.num_actions * self.num_states
+            key, data = np.arange(size), group_sum(key, data, size)
+        self._entries = self._with(key, data)
+        absent = self.num_states - self._entries.per_row(np.ones(len(key)))
+        self._total = self._entries.per_row(data) + self.num_states * background
+        self._xlogx = self._entries.per_row(xlogx(data + background)) + absent * xlogx(np.array(background))
         self._negentropy = self._xlogx / self._total - np.log(self._total)
 
     def _with(self, key: IntArray, data: FloatArray) -> _Entries:
@@ -265,13 +273,13 @@ class LearnedModel:
     def expect(self, values: FloatArray) -> FloatArray:
         """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
         self._refuse_impossible(values)
-        unseen = self.background * values.sum(axis=-1)[..., None, None]
+        unseen = self.background * fold(np.add, values)[..., None, None]
         return np.asarray((self._entries.times(values) + unseen) / self._by_state_action(self._total))
 
     def expect_each(self, values: FloatArray) -> FloatArray:
         """Expectation of values that depend on state and action too: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
         self._refuse_impossible(values)
-        unseen = self.background * values.sum(axis=-1)
+        unseen = self.background * fold(np.add, values)
         return np.asarray((self._entries.times_each(values) + unseen) / self._by_state_action(self._total))
 
     def _refuse_impossible(self, values: FloatArray) -> None:
@@ -296,6 +304,8 @@ class LearnedModel:
     def _find(self, key: IntArray) -> tuple[IntArray, Any]:
         """Position of each key among the entries, or where it would go, and whether it is there."""
         keys = self._entries.key
+        if len(keys) == self._entries.num_rows * self.num_states:  # every transition has its entry
+            return key, np.ones(key.shape, dtype=bool)
         position = np.searchsorted(keys, key)
         known = position < len(keys)
         known[known] = keys[position[known]] == key[known]

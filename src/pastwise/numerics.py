@@ -7,6 +7,7 @@ clipped and nothing gets a small constant added. Leading axes, where there are a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -55,16 +56,30 @@ def linear_expectation(apply: Callable[[FloatArray], FloatArray], values: FloatA
     return np.where(reached, -np.inf, apply(np.where(impossible, 0.0, values)))
 
 
+def fold(ufunc: np.ufunc, values: FloatArray) -> FloatArray:
+    """``ufunc`` over the last axis, column by column where that axis is short: NumPy's reductions are slow there.
+
+    Below eight columns both ways add in the same order, so a batch equals its elements to the last bit.
+    """
+    columns = values.shape[-1]
+    if columns >= 8 or values.ndim == 1:
+        return np.asarray(ufunc.reduce(values, axis=-1))
+    total = values[..., 0]
+    for column in range(1, columns):
+        total = ufunc(total, values[..., column])
+    return np.asarray(total)
+
+
 def logsumexp(values: FloatArray) -> FloatArray:
     """``ln sum exp`` over the last axis; ``-inf`` where every value is ``-inf``."""
-    peak = values.max(axis=-1, keepdims=True)
+    peak = fold(np.maximum, values)
     shift = np.where(np.isneginf(peak), 0.0, peak)
-    return np.asarray(log(np.exp(values - shift).sum(axis=-1)) + shift[..., 0])
+    return np.asarray(log(fold(np.add, np.exp(values - shift[..., None]))) + shift)
 
 
 def normalise(values: FloatArray) -> FloatArray:
     """Scale the last axis to sum to one."""
-    return np.asarray(values / values.sum(axis=-1, keepdims=True))
+    return np.asarray(values / fold(np.add, values)[..., None])
 
 
 def group_sum(group: IntArray, values: ArrayLike, size: int) -> FloatArray:
@@ -82,10 +97,10 @@ def sample(probabilities: FloatArray, uniform: FloatArray) -> IntArray:
     uniform : [...]
         Numbers from [0, 1), one for each row.
     """
-    cumulative = np.cumsum(probabilities, axis=-1)
-    total = cumulative[..., -1]
+    cumulative = np.add.accumulate(np.ascontiguousarray(np.moveaxis(probabilities, -1, 0)), axis=0)
+    total = cumulative[-1]
     target = np.minimum(uniform * total, np.nextafter(total, 0.0))
-    return np.asarray((cumulative <= target[..., None]).sum(axis=-1), dtype=np.int64)
+    return np.asarray(np.count_nonzero(cumulative <= target, axis=0), dtype=np.int64)
 
 
 def batch_index(shape: tuple[int, ...]) -> tuple[IntArray, ...]:
@@ -140,8 +155,11 @@ class _Tape:
     def __init__(self, seeds: Sequence[np.random.SeedSequence]) -> None:
         self.seeds = seeds
         self.children: list[_Tape] = []
-        self._generators = [np.random.default_rng(seed) for seed in seeds]
         self._blocks: list[FloatArray] = []
+
+    @cached_property
+    def _generators(self) -> list[np.random.Generator]:
+        return [np.random.default_rng(seed) for seed in self.seeds]
 
     def read(self, position: int) -> FloatArray:
         """Number ``position`` of every stream: [runs]."""

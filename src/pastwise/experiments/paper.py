@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -79,7 +79,7 @@ class PaperStudy:
     draw_rows: RowDraw = uniform_rows
     model_prior: float | None = None
     replay: bool = False
-    methods: Mapping[str, MethodFactory] = field(default_factory=lambda: PAPER_METHODS)
+    methods: Mapping[str, Method] = field(default_factory=lambda: PAPER_METHODS)
 
     def settings(self) -> dict[str, Any]:
         """The settings by name, as plain values."""
@@ -91,8 +91,13 @@ class PaperStudy:
         return preferring(preferred, self.num_states, self.num_actions)
 
 
-MethodFactory = Callable[[PaperStudy, DenseModel], Agent]
-"""From the settings and the true models of a chunk of runs to the agent that a method's name stands for."""
+class Method(NamedTuple):
+    """How the agent behind a method's name is made, and whether it looks at the log."""
+
+    make: Callable[[PaperStudy, DenseModel], Agent]
+    """From the settings and the true models of the runs to the agent."""
+    reads_log: bool = True
+    """If not, its gains are the same after every past."""
 
 
 def _tl(study: PaperStudy, model: DenseModel) -> TL:
@@ -106,20 +111,22 @@ def _optimum(study: PaperStudy, model: DenseModel) -> Scripted:
     return Scripted(mdp_optimum(model, reward, study.num_steps).policy)
 
 
-PAPER_METHODS: Mapping[str, MethodFactory] = {
-    "Rand": lambda study, model: Rand(study.goal()),
-    "TL": _tl,
-    "TL_explore": lambda study, model: TLExplore(
-        _tl(study, model), Gate(study.threshold, study.window), EpsilonGreedy(study.epsilon)
-    ),
-    "FPD_learn": lambda study, model: FPDLearn(study.goal(), study.horizon, study.model_prior, study.replay),
-    "FPD": lambda study, model: FPD(model, study.goal(), study.horizon, study.replay),
-    "clone": lambda study, model: Clone(study.goal()),
-    "optimum": _optimum,
+def _tl_explore(study: PaperStudy, model: DenseModel) -> TLExplore:
+    return TLExplore(_tl(study, model), Gate(study.threshold, study.window), EpsilonGreedy(study.epsilon))
+
+
+PAPER_METHODS: Mapping[str, Method] = {
+    "Rand": Method(lambda study, model: Rand(study.goal()), reads_log=False),
+    "TL": Method(_tl),
+    "TL_explore": Method(_tl_explore),
+    "FPD_learn": Method(lambda study, model: FPDLearn(study.goal(), study.horizon, study.model_prior, study.replay)),
+    "FPD": Method(lambda study, model: FPD(model, study.goal(), study.horizon, study.replay), reads_log=False),
+    "clone": Method(lambda study, model: Clone(study.goal())),
+    "optimum": Method(_optimum, reads_log=False),
 }
 """The paper's five methods in its order, then two references: cloning the log, and the most visits that can be had."""
 
-ALL_METHODS: Mapping[str, MethodFactory] = PAPER_METHODS
+ALL_METHODS: Mapping[str, Method] = PAPER_METHODS
 """All methods of pastwise."""
 
 Gains = dict[tuple[str, str], IntArray]
@@ -134,15 +141,21 @@ def simulate(study: PaperStudy, runs: range) -> Iterator[tuple[str, str, IntArra
     numbers = np.stack([drawing.random((len(runs),)) for _ in range(int(np.prod(shape[1:])))], axis=-1)
     model = DenseModel(study.draw_rows(numbers.reshape(shape)))
     system = FiniteSystem(model)
-    agents = {name: make(study, model) for name, make in study.methods.items()}
+    agents = {name: method.make(study, model) for name, method in study.methods.items()}
+    same: dict[str, IntArray] = {}  # gains of the methods that do not read the log
     for past, preferred in PASTS.items():
         teacher = FPD(model, study.goal(preferred), study.horizon, study.replay)
         log = run(system, teacher, study.num_records, past_rng).transitions
         counts = TransitionCounts.from_transitions(log, system.states, system.actions)
         recent = log.last(study.window)
         for name, agent in agents.items():
-            states = run(system, agent, study.num_steps, current_rng, counts, recent).states
-            yield past, name, (states[..., 1:] == 0).sum(axis=-1)
+            gains = same.get(name)
+            if gains is None:
+                states = run(system, agent, study.num_steps, current_rng, counts, recent).states
+                gains = np.asarray(np.count_nonzero(states[..., 1:] == 0, axis=-1))
+            if not study.methods[name].reads_log:
+                same[name] = gains
+            yield past, name, gains
 
 
 def collect(study: PaperStudy, on_step: Callable[[int], None] = lambda runs: None) -> Gains:

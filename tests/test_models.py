@@ -1,0 +1,251 @@
+"""Transition models: however a model is stored, the numbers are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from oracles import counts_of, counts_of_list, random_log, random_rows
+from scipy.sparse import coo_array, csr_array
+
+from pastwise import DenseModel, IdealModel, LearnedModel, Space, SparseModel, TransitionCounts, TransitionModel
+from pastwise import design as fpd
+from pastwise.numerics import FloatArray
+
+S, A = 4, 3
+BACKGROUND = 0.125
+
+LOG = random_log(np.random.default_rng(0), S, A, 50)
+
+
+def sparse(transition: FloatArray) -> SparseModel:
+    return SparseModel(csr_array(transition.reshape(-1, transition.shape[-1])), transition.shape[1])
+
+
+def posterior_mean(counts: TransitionCounts, background: float) -> FloatArray:
+    """(count + background) / total, as a dense tensor."""
+    table = np.full((*counts.shape, len(counts.states), len(counts.actions), len(counts.states)), background)
+    table.reshape(-1)[counts.key] += counts.weight
+    return np.asarray(table / table.sum(axis=-1, keepdims=True))
+
+
+def learned() -> LearnedModel:
+    return LearnedModel(counts_of(LOG, S, A), BACKGROUND)
+
+
+def learned_slowly() -> LearnedModel:
+    """Record by record, with a question in between so that nothing stale is kept."""
+    model = LearnedModel(TransitionCounts.empty(Space.of_size(S), Space.of_size(A)), BACKGROUND)
+    for s, a, n in zip(*LOG, strict=True):
+        model.observe(s, a, n)
+        model.expect(np.ones(S))
+    return model
+
+
+MEAN = posterior_mean(counts_of(LOG, S, A), BACKGROUND)
+MODELS: dict[str, Callable[[], TransitionModel]] = {
+    "dense": lambda: DenseModel(MEAN),
+    "sparse": lambda: sparse(MEAN),
+    "learned": learned,
+    "learned record by record": learned_slowly,
+}
+
+
+@pytest.fixture(params=MODELS)
+def model(request: pytest.FixtureRequest) -> TransitionModel:
+    """The same model, stored in each way."""
+    return MODELS[request.param]()
+
+
+def test_sizes(model: TransitionModel) -> None:
+    assert (model.num_states, model.num_actions, model.shape) == (S, A, ())
+
+
+def test_rows(model: TransitionModel) -> None:
+    rows = [[model.row(np.array(s), np.array(a)) for a in range(A)] for s in range(S)]
+    np.testing.assert_allclose(rows, MEAN, rtol=1e-13)
+
+
+def test_negentropy(model: TransitionModel) -> None:
+    np.testing.assert_allclose(model.negentropy, (MEAN * np.log(MEAN)).sum(axis=-1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("goals", [(), (1,), (5,), (2, 3)])
+def test_expectation_of_values_of_the_next_state(model: TransitionModel, goals: tuple[int, ...]) -> None:
+    values = np.random.default_rng(1).normal(size=(*goals, S))
+    np.testing.assert_allclose(model.expect(values), np.einsum("san,...n->...sa", MEAN, values), atol=1e-13)
+
+
+@pytest.mark.parametrize("goals", [(), (5,), (2, 3)])
+@pytest.mark.parametrize("shape", [(1, 1, S), (S, 1, S), (1, A, S), (S, A, S)])
+def test_expectation_of_values_that_depend_on_state_and_action(
+    model: TransitionModel, goals: tuple[int, ...], shape: tuple[int, ...]
+) -> None:
+    values = np.random.default_rng(2).normal(size=(*goals, *shape))
+    expected = (MEAN * np.broadcast_to(values, (*goals, S, A, S))).sum(axis=-1)
+    np.testing.assert_allclose(np.broadcast_to(model.expect_each(values), (*goals, S, A)), expected, atol=1e-13)
+
+
+def test_design_does_not_depend_on_the_storage(model: TransitionModel) -> None:
+    """Paper: Theorem 1 [th:solution_FPD]."""
+    rng = np.random.default_rng(3)
+    for ideal in (
+        IdealModel.of(random_rows(rng, S), random_rows(rng, S, A)),
+        IdealModel.of(random_rows(rng, S, A, S), random_rows(rng, A)),
+        IdealModel.of(random_rows(rng, 5, 1, 1, S), num_actions=A),
+    ):
+        found, expected = fpd(model, ideal, 6), fpd(DenseModel(MEAN), ideal, 6)
+        np.testing.assert_allclose(found.policy, expected.policy, rtol=1e-11)
+        np.testing.assert_allclose(found.log_gamma, expected.log_gamma, rtol=1e-11)
+
+
+@pytest.mark.parametrize("make", [DenseModel, sparse])
+def test_impossible_values_count_only_where_they_may_be_met(make: Callable[[FloatArray], TransitionModel]) -> None:
+    """0 * (-inf) is 0, and so is 0 ln 0."""
+    model = make(np.array([[[0.5, 0.5], [0.0, 1.0]], [[1.0, 0.0], [0.25, 0.75]]]))
+    expected = [[-np.inf, 4.0], [-np.inf, -np.inf]]
+    np.testing.assert_array_equal(model.expect(np.array([-np.inf, 4.0])), expected)
+    np.testing.assert_array_equal(model.expect_each(np.array([[[-np.inf, 4.0]]])), expected)
+    np.testing.assert_array_equal(model.expect(np.array([[-np.inf, 4.0], [1.0, 1.0]])), [expected, np.ones((2, 2))])
+    np.testing.assert_allclose(
+        model.negentropy, [[-np.log(2), 0], [0, 0.25 * np.log(0.25) + 0.75 * np.log(0.75)]], atol=1e-15
+    )
+
+
+# Leading axes
+
+
+RUNS = (2, 3)
+BATCH_LOG = random_log(np.random.default_rng(4), S, A, *RUNS, 30)
+BATCH_MEAN = posterior_mean(counts_of(BATCH_LOG, S, A), BACKGROUND)
+
+
+@pytest.fixture(params=["dense", "learned"])
+def batch(request: pytest.FixtureRequest) -> DenseModel | LearnedModel:
+    """Six systems at once."""
+    if request.param == "dense":
+        return DenseModel(BATCH_MEAN)
+    return LearnedModel(counts_of(BATCH_LOG, S, A), BACKGROUND)
+
+
+@pytest.mark.parametrize("goals", [(), *[(*several, *axes) for several in [(), (5,)] for axes in [RUNS, (1, 1)]]])
+def test_batch_of_models_is_each_of_them_alone(batch: DenseModel | LearnedModel, goals: tuple[int, ...]) -> None:
+    """Values that are shared by the systems, that differ between them, and several goals for each."""
+    rng = np.random.default_rng(5)
+    values, tables = rng.normal(size=(*goals, S)), rng.normal(size=(*goals, S, A, S))
+    full = np.broadcast_shapes(goals, RUNS)
+    found, found_each = batch.expect(values), batch.expect_each(tables)
+    for run in np.ndindex(RUNS):
+        alone = DenseModel(BATCH_MEAN[run])
+        np.testing.assert_allclose(batch.negentropy[run], alone.negentropy)
+        mine = np.broadcast_to(values, (*full, S))[..., *run, :]
+        np.testing.assert_allclose(found[..., *run, :, :], alone.expect(mine), atol=1e-13)
+        my_table = np.broadcast_to(tables, (*full, S, A, S))[..., *run, :, :, :]
+        np.testing.assert_allclose(found_each[..., *run, :, :], alone.expect_each(my_table), atol=1e-13)
+
+
+def test_rows_of_a_batch_are_picked_in_each_system(batch: DenseModel | LearnedModel) -> None:
+    rng = np.random.default_rng(6)
+    state, action = rng.integers(S, size=RUNS), rng.integers(A, size=RUNS)
+    expected = [[BATCH_MEAN[i, j, state[i, j], action[i, j]] for j in range(RUNS[1])] for i in range(RUNS[0])]
+    np.testing.assert_allclose(batch.row(state, action), expected)
+
+
+# Learned models
+
+
+def test_learned_model_is_the_mean_of_its_posterior_in_fractions() -> None:
+    """Paper: FPD_learn, "Bayesian estimation was applied to learn the transition model"."""
+    log = [(0, 0, 1), (0, 0, 1), (0, 0, 0), (1, 1, 0)]
+    model = LearnedModel(counts_of_list(log, 2, 2), background=0.25)
+    for s, a in np.ndindex(2, 2):
+        total = sum(record[:2] == (s, a) for record in log) + 2 * Fraction(1, 4)
+        expected = [(log.count((s, a, n)) + Fraction(1, 4)) / total for n in range(2)]
+        assert model.row(np.array(s), np.array(a)).tolist() == [float(p) for p in expected]
+
+
+def test_weights_of_the_log_are_its_counts() -> None:
+    light = LearnedModel(counts_of_list([(0, 0, 1)], 2, 1, 0.5), background=0.5)
+    np.testing.assert_allclose(light.row(np.array(0), np.array(0)), [1 / 3, 2 / 3])
+
+
+def test_learned_model_of_nothing_is_uniform() -> None:
+    model = LearnedModel(TransitionCounts.empty(Space.of_size(S), Space.of_size(A), (2,)), 1e-6)
+    np.testing.assert_allclose(model.row(np.array([0, 3]), np.array([1, 2])), np.full((2, S), 1 / S))
+    np.testing.assert_allclose(model.negentropy, np.full((2, S, A), -np.log(S)))
+
+
+def test_model_that_goes_on_learning_is_one_built_at_once() -> None:
+    """Each of six systems observes its own records, old and new ones, starting from its own log."""
+    more = random_log(np.random.default_rng(7), S, A, *RUNS, 40)
+    model = LearnedModel(counts_of(BATCH_LOG, S, A), BACKGROUND)
+    for t in range(40):
+        model.observe(more.state[..., t], more.action[..., t], more.next_state[..., t])
+        model.expect(np.ones(S))
+    at_once = LearnedModel(counts_of(BATCH_LOG, S, A) + counts_of(more, S, A), BACKGROUND)
+    values = np.random.default_rng(8).normal(size=S)
+    np.testing.assert_allclose(model.expect(values), at_once.expect(values), rtol=1e-12)
+    np.testing.assert_allclose(model.negentropy, at_once.negentropy, rtol=1e-12)
+    everywhere = more.state[..., 0], more.action[..., 0]
+    np.testing.assert_allclose(model.row(*everywhere), at_once.row(*everywhere), rtol=1e-14)
+
+
+def test_learning_does_not_change_the_counts_it_started_from() -> None:
+    counts = counts_of_list([(0, 0, 1)], 2, 1)
+    LearnedModel(counts, 1.0).observe(np.array(0), np.array(0), np.array(1))
+    assert counts.weight.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("ideal_shape", [(S,), (S, A, S)])
+def test_learned_model_refuses_goals_that_rule_out_next_states(ideal_shape: tuple[int, ...]) -> None:
+    wanted = np.broadcast_to([0.5, 0.0, 0.5, 0.0], ideal_shape)
+    with pytest.raises(ValueError, match=r"rules out next states \[1, 3\], .* give them a floor instead, such as 1e-5"):
+        fpd(learned(), IdealModel.of(wanted, num_actions=A), 3)
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("transition", "message"),
+    [
+        (np.full((2, 2), 0.5), r"\[..., state, action, next_state\]; got shape \(2, 2\)"),
+        (np.full((3, 1, 2), 0.5), r"got shape \(3, 1, 2\)"),
+        ([[[0.5, 0.5]], [[0.5, 0.4]]], r"transition\[1, 0\] sums to 0.9"),
+        ([[[0.5, 0.5]], [[1.5, -0.5]]], r"transition\[1, 0, 1\] is -0.5"),
+        ([[[0.5, np.nan]], [[0.5, 0.5]]], r"transition\[0, 0, 1\] is nan"),
+    ],
+)
+def test_bad_dense_model_is_refused_and_located(transition: FloatArray, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        DenseModel(transition)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "num_actions", "message"),
+    [
+        (np.eye(4), 2, r"\[S \* A, S\]; shape \(4, 4\) does not fit A = 2"),
+        ([[0.5, 0.5], [0.5, 0.4]], 1, r"row\[1\] sums to 0.9"),
+        ([[1.0, 0.0], [0.0, 0.0]], 1, r"row\[1\] sums to 0.0"),
+        ([[0.5, 0.5], [1.5, -0.5]], 1, "is -0.5; probabilities must be finite and not negative"),
+        ([[0.5, 0.5], [np.nan, 0.5]], 1, "is nan"),
+    ],
+)
+def test_bad_sparse_model_is_refused(matrix: FloatArray, num_actions: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        SparseModel(csr_array(np.array(matrix)), num_actions)
+
+
+def test_sparse_model_adds_up_entries_given_twice_and_drops_zeros() -> None:
+    entries = coo_array(([0.25, 0.25, 0.5, 0.0, 1.0], ([0, 0, 0, 1, 1], [1, 1, 0, 0, 1])), shape=(2, 2))
+    model = SparseModel(entries, 1)
+    np.testing.assert_array_equal(model.row(np.array(0), np.array(0)), [0.5, 0.5])
+    np.testing.assert_array_equal(model.expect(np.array([-np.inf, 1.0])), [[-np.inf], [1.0]])
+
+
+@pytest.mark.parametrize("background", [0.0, -1.0, np.nan, np.inf])
+def test_bad_background_is_refused(background: float) -> None:
+    with pytest.raises(ValueError, match=f"the background count must be positive, not {background}"):
+        LearnedModel(counts_of(LOG, S, A), background)
