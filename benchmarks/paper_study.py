@@ -16,7 +16,7 @@ in every run. Three contenders run it:
     evidence and counts updated by one record at a time, one design for each goal on a known model, and for FPD_learn
     a vectorised recursion at each epoch.
 `ours`
-    `pastwise.experiments.paper.collect`, which runs a thousand systems side by side.
+    `pastwise.experiments.paper.collect`, which runs two thousand systems side by side.
 
 All three act at each epoch by the first rule of a fresh horizon. They draw the same random numbers, within the time
 measured, and must get the same gain in every run, past and method; if they do not, the benchmark fails. Time is scaled
@@ -414,7 +414,7 @@ def compare(study: PaperStudy, contenders: Sequence[Contender], repeats: int) ->
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The options of the command line."""
     parser = argparse.ArgumentParser(description="Time the paper's whole study in three ways.")
-    parser.add_argument("--runs", type=positive, default=1000, help="runs of ours")
+    parser.add_argument("--runs", type=positive, default=2000, help="runs of ours")
     parser.add_argument("--vectorised-runs", type=positive, default=20, help="runs of the NumPy contender")
     parser.add_argument("--literal-runs", type=positive, default=4, help="runs of the literal contender")
     parser.add_argument("--repeats", type=positive, default=3, help="how often each is timed; medians are compared")

@@ -28,7 +28,7 @@ from pastwise.numerics import FloatArray, IntArray, Streams, normalise
 RowDraw = Callable[[FloatArray], FloatArray]
 """From uniform numbers [..., S] to rows of a transition model [..., S]."""
 
-CHUNK = 1000
+CHUNK = 2000
 """Runs simulated at once: few enough for their arrays to stay in the processor's cache."""
 
 
