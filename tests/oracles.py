@@ -66,6 +66,13 @@ def joint(transition: FloatArray, rule: FloatArray) -> FloatArray:
     return transition * rule[..., None]
 
 
+def renamed(table: FloatArray, *names: Sequence[int]) -> FloatArray:
+    """The table after index i of axis k has got the name ``names[k][i]``."""
+    new = np.empty_like(table)
+    new[np.ix_(*names)] = table
+    return new
+
+
 def silent_log(values: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(values))
@@ -102,9 +109,7 @@ def policy_value(transition: FloatArray, reward: FloatArray, policy: FloatArray)
     value = [0.0] * S
     for rule in policy[::-1]:
         value = [
-            sum(
-                rule[s, a] * transition[s, a, n] * (reward[s, a, n] + value[n]) for a in range(A) for n in range(S)
-            )
+            sum(rule[s, a] * transition[s, a, n] * (reward[s, a, n] + value[n]) for a in range(A) for n in range(S))
             for s in range(S)
         ]
     return np.array(value)

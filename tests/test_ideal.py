@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracles import joint, random_rows
 
+from oracles import joint, random_rows
 from pastwise import IdealModel
 from pastwise.numerics import FloatArray
 
@@ -118,7 +118,6 @@ def test_arrays_are_read_only(name: str) -> None:
         ({"transition": [1.5, -0.5]}, r"transition\[1\] is -0.5"),
         ({"transition": [np.nan, 1.0]}, r"transition\[0\] is nan"),
         ({"transition": np.full((3, 2, 2), 0.5)}, r"transition of shape \(3, 2, 2\) does not fit \(2, 2, 2\)"),
-        ({"transition": np.full((2, 3, 2), 0.5), "rule": [0.5, 0.5]}, "does not fit"),
         ({"rule": [[0.5, 0.5], [0.9, 0.2]]}, r"rule\[1\] sums to 1.1"),
         ({"rule": [1.5, -0.5]}, r"rule\[1\] is -0.5"),
         ({"rule": np.full((3, 2), 0.5)}, r"rule of shape \(3, 2\) does not fit \(2, 2\)"),
@@ -140,6 +139,7 @@ def test_bad_ideal_is_refused_and_located(arguments: dict[str, Any], message: st
         {"rule": [0.2, 0.3, 0.5], "num_actions": 2},
         {"rule": [0.2, 0.3, 0.5], "num_actions": 4},
         {"transition": np.full((1, 4, 2), 0.5), "num_actions": 2},
+        {"transition": np.full((2, 3, 2), 0.5), "rule": [0.5, 0.5]},
         {"allowed": [True, True, True], "num_actions": 2},
         {"num_actions": 0},
         {"num_actions": -1},
@@ -164,3 +164,14 @@ def test_number_of_actions_that_cannot_be_is_refused(arguments: dict[str, Any]) 
 def test_bad_reward_is_refused_and_located(reward: Any, temperature: float, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         IdealModel.from_reward(reward, temperature, num_actions=2)
+
+
+def test_reward_of_state_and_action_is_broadcast_over_next_states() -> None:
+    reward = np.arange(6.0).reshape(2, 3, 1)
+    ideal = IdealModel.from_reward(reward, 2.0)
+    np.testing.assert_allclose(ideal.log_transition, np.broadcast_to((reward - 5) / 2, (2, 3, 2)))
+
+
+def test_temperature_too_low_for_the_rewards_is_refused() -> None:
+    with pytest.raises(ValueError, match="too low"):
+        IdealModel.from_reward([0.0, 1.0], 1e-320, num_actions=2)

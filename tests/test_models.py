@@ -7,96 +7,129 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from oracles import counts_of, counts_of_list, random_log, random_rows
 from scipy.sparse import coo_array, csr_array
 
-from pastwise import DenseModel, IdealModel, LearnedModel, Space, SparseModel, TransitionCounts, TransitionModel
+from oracles import counts_of, counts_of_list, random_log, random_rows
+from pastwise import (
+    DenseModel,
+    IdealModel,
+    LearnedModel,
+    Space,
+    SparseModel,
+    TransitionCounts,
+    TransitionModel,
+    Transitions,
+)
 from pastwise import design as fpd
 from pastwise.numerics import FloatArray
 
-S, A = 4, 3
-BACKGROUND = 0.125
+A = 3
+FEW, MANY = 4, 12
+"""Numbers of states; a learned model stores many in another way than few."""
 
-LOG = random_log(np.random.default_rng(0), S, A, 50)
+BACKGROUND = 0.125
 
 
 def sparse(transition: FloatArray) -> SparseModel:
     return SparseModel(csr_array(transition.reshape(-1, transition.shape[-1])), transition.shape[1])
 
 
-def posterior_mean(counts: TransitionCounts, background: float) -> FloatArray:
+def posterior_mean(counts: TransitionCounts, background: float = BACKGROUND) -> FloatArray:
     """(count + background) / total, as a dense tensor."""
     table = np.full((*counts.shape, len(counts.states), len(counts.actions), len(counts.states)), background)
     table.reshape(-1)[counts.key] += counts.weight
     return np.asarray(table / table.sum(axis=-1, keepdims=True))
 
 
-def learned() -> LearnedModel:
-    return LearnedModel(counts_of(LOG, S, A), BACKGROUND)
+def past(num_states: int) -> Transitions:
+    return random_log(np.random.default_rng(0), num_states, A, 50)
 
 
-def learned_slowly() -> LearnedModel:
+def learned(num_states: int) -> LearnedModel:
+    return LearnedModel(counts_of(past(num_states), num_states, A), BACKGROUND)
+
+
+def learned_slowly(num_states: int) -> LearnedModel:
     """Record by record, with a question in between so that nothing stale is kept."""
-    model = LearnedModel(TransitionCounts.empty(Space.of_size(S), Space.of_size(A)), BACKGROUND)
-    for s, a, n in zip(*LOG, strict=True):
+    model = LearnedModel(TransitionCounts.empty(Space.of_size(num_states), Space.of_size(A)), BACKGROUND)
+    for s, a, n in zip(*past(num_states), strict=True):
         model.observe(s, a, n)
-        model.expect(np.ones(S))
+        model.expect(np.ones(num_states))
     return model
 
 
-MEAN = posterior_mean(counts_of(LOG, S, A), BACKGROUND)
-MODELS: dict[str, Callable[[], TransitionModel]] = {
-    "dense": lambda: DenseModel(MEAN),
-    "sparse": lambda: sparse(MEAN),
+def tensor(num_states: int) -> FloatArray:
+    return posterior_mean(counts_of(past(num_states), num_states, A))
+
+
+MODELS: dict[str, Callable[[int], TransitionModel]] = {
+    "dense": lambda num_states: DenseModel(tensor(num_states)),
+    "sparse": lambda num_states: sparse(tensor(num_states)),
     "learned": learned,
     "learned record by record": learned_slowly,
 }
 
 
+@pytest.fixture(params=[FEW, MANY])
+def num_states(request: pytest.FixtureRequest) -> int:
+    """The number of states."""
+    return int(request.param)
+
+
+@pytest.fixture
+def mean(num_states: int) -> FloatArray:
+    """The model that is stored in each way, as a tensor."""
+    return tensor(num_states)
+
+
 @pytest.fixture(params=MODELS)
-def model(request: pytest.FixtureRequest) -> TransitionModel:
+def model(request: pytest.FixtureRequest, num_states: int) -> TransitionModel:
     """The same model, stored in each way."""
-    return MODELS[request.param]()
+    return MODELS[request.param](num_states)
 
 
-def test_sizes(model: TransitionModel) -> None:
-    assert (model.num_states, model.num_actions, model.shape) == (S, A, ())
+def test_sizes(model: TransitionModel, num_states: int) -> None:
+    assert (model.num_states, model.num_actions, model.shape) == (num_states, A, ())
 
 
-def test_rows(model: TransitionModel) -> None:
-    rows = [[model.row(np.array(s), np.array(a)) for a in range(A)] for s in range(S)]
-    np.testing.assert_allclose(rows, MEAN, rtol=1e-13)
+def test_rows(model: TransitionModel, mean: FloatArray) -> None:
+    rows = [[model.row(np.array(s), np.array(a)) for a in range(A)] for s in range(len(mean))]
+    np.testing.assert_allclose(rows, mean, rtol=1e-13)
 
 
-def test_negentropy(model: TransitionModel) -> None:
-    np.testing.assert_allclose(model.negentropy, (MEAN * np.log(MEAN)).sum(axis=-1), rtol=1e-12)
+def test_negentropy(model: TransitionModel, mean: FloatArray) -> None:
+    np.testing.assert_allclose(model.negentropy, (mean * np.log(mean)).sum(axis=-1), rtol=1e-12)
 
 
 @pytest.mark.parametrize("goals", [(), (1,), (5,), (2, 3)])
-def test_expectation_of_values_of_the_next_state(model: TransitionModel, goals: tuple[int, ...]) -> None:
-    values = np.random.default_rng(1).normal(size=(*goals, S))
-    np.testing.assert_allclose(model.expect(values), np.einsum("san,...n->...sa", MEAN, values), atol=1e-13)
+def test_expectation_of_values_of_the_next_state(
+    model: TransitionModel, mean: FloatArray, goals: tuple[int, ...]
+) -> None:
+    values = np.random.default_rng(1).normal(size=(*goals, len(mean)))
+    np.testing.assert_allclose(model.expect(values), np.einsum("san,...n->...sa", mean, values), atol=1e-13)
 
 
 @pytest.mark.parametrize("goals", [(), (5,), (2, 3)])
-@pytest.mark.parametrize("shape", [(1, 1, S), (S, 1, S), (1, A, S), (S, A, S)])
+@pytest.mark.parametrize("by_action", [False, True])
+@pytest.mark.parametrize("by_state", [False, True])
 def test_expectation_of_values_that_depend_on_state_and_action(
-    model: TransitionModel, goals: tuple[int, ...], shape: tuple[int, ...]
+    model: TransitionModel, mean: FloatArray, by_state: bool, by_action: bool, goals: tuple[int, ...]
 ) -> None:
-    values = np.random.default_rng(2).normal(size=(*goals, *shape))
-    expected = (MEAN * np.broadcast_to(values, (*goals, S, A, S))).sum(axis=-1)
-    np.testing.assert_allclose(np.broadcast_to(model.expect_each(values), (*goals, S, A)), expected, atol=1e-13)
+    S = len(mean)
+    values = np.random.default_rng(2).normal(size=(*goals, S if by_state else 1, A if by_action else 1, S))
+    expected = (mean * values).sum(axis=-1)
+    np.testing.assert_allclose(np.broadcast_to(model.expect_each(values), expected.shape), expected, atol=1e-13)
 
 
-def test_design_does_not_depend_on_the_storage(model: TransitionModel) -> None:
+def test_design_does_not_depend_on_the_storage(model: TransitionModel, mean: FloatArray) -> None:
     """Paper: Theorem 1 [th:solution_FPD]."""
-    rng = np.random.default_rng(3)
+    rng, S = np.random.default_rng(3), len(mean)
     for ideal in (
         IdealModel.of(random_rows(rng, S), random_rows(rng, S, A)),
         IdealModel.of(random_rows(rng, S, A, S), random_rows(rng, A)),
         IdealModel.of(random_rows(rng, 5, 1, 1, S), num_actions=A),
     ):
-        found, expected = fpd(model, ideal, 6), fpd(DenseModel(MEAN), ideal, 6)
+        found, expected = fpd(model, ideal, 6), fpd(DenseModel(mean), ideal, 6)
         np.testing.assert_allclose(found.policy, expected.policy, rtol=1e-11)
         np.testing.assert_allclose(found.log_gamma, expected.log_gamma, rtol=1e-11)
 
@@ -118,27 +151,35 @@ def test_impossible_values_count_only_where_they_may_be_met(make: Callable[[Floa
 
 
 RUNS = (2, 3)
-BATCH_LOG = random_log(np.random.default_rng(4), S, A, *RUNS, 30)
-BATCH_MEAN = posterior_mean(counts_of(BATCH_LOG, S, A), BACKGROUND)
+
+
+def past_of_batch(num_states: int) -> TransitionCounts:
+    return counts_of(random_log(np.random.default_rng(4), num_states, A, *RUNS, 30), num_states, A)
+
+
+@pytest.fixture
+def means(num_states: int) -> FloatArray:
+    """Six systems as tensors: [*RUNS, S, A, S]."""
+    return posterior_mean(past_of_batch(num_states))
 
 
 @pytest.fixture(params=["dense", "learned"])
-def batch(request: pytest.FixtureRequest) -> DenseModel | LearnedModel:
-    """Six systems at once."""
-    if request.param == "dense":
-        return DenseModel(BATCH_MEAN)
-    return LearnedModel(counts_of(BATCH_LOG, S, A), BACKGROUND)
+def batch(request: pytest.FixtureRequest, num_states: int, means: FloatArray) -> TransitionModel:
+    """The six systems as one model."""
+    return DenseModel(means) if request.param == "dense" else LearnedModel(past_of_batch(num_states), BACKGROUND)
 
 
-@pytest.mark.parametrize("goals", [(), *[(*several, *axes) for several in [(), (5,)] for axes in [RUNS, (1, 1)]]])
-def test_batch_of_models_is_each_of_them_alone(batch: DenseModel | LearnedModel, goals: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("goals", [(), RUNS, (1, 1), (5, *RUNS), (5, 1, 1)])
+def test_batch_of_models_is_each_of_them_alone(
+    batch: TransitionModel, means: FloatArray, goals: tuple[int, ...]
+) -> None:
     """Values that are shared by the systems, that differ between them, and several goals for each."""
-    rng = np.random.default_rng(5)
+    rng, S = np.random.default_rng(5), means.shape[-1]
     values, tables = rng.normal(size=(*goals, S)), rng.normal(size=(*goals, S, A, S))
     full = np.broadcast_shapes(goals, RUNS)
     found, found_each = batch.expect(values), batch.expect_each(tables)
     for run in np.ndindex(RUNS):
-        alone = DenseModel(BATCH_MEAN[run])
+        alone = DenseModel(means[run])
         np.testing.assert_allclose(batch.negentropy[run], alone.negentropy)
         mine = np.broadcast_to(values, (*full, S))[..., *run, :]
         np.testing.assert_allclose(found[..., *run, :, :], alone.expect(mine), atol=1e-13)
@@ -146,10 +187,10 @@ def test_batch_of_models_is_each_of_them_alone(batch: DenseModel | LearnedModel,
         np.testing.assert_allclose(found_each[..., *run, :, :], alone.expect_each(my_table), atol=1e-13)
 
 
-def test_rows_of_a_batch_are_picked_in_each_system(batch: DenseModel | LearnedModel) -> None:
+def test_rows_of_a_batch_are_picked_in_each_system(batch: TransitionModel, means: FloatArray) -> None:
     rng = np.random.default_rng(6)
-    state, action = rng.integers(S, size=RUNS), rng.integers(A, size=RUNS)
-    expected = [[BATCH_MEAN[i, j, state[i, j], action[i, j]] for j in range(RUNS[1])] for i in range(RUNS[0])]
+    state, action = rng.integers(len(means[0, 0]), size=RUNS), rng.integers(A, size=RUNS)
+    expected = [[means[i, j, state[i, j], action[i, j]] for j in range(RUNS[1])] for i in range(RUNS[0])]
     np.testing.assert_allclose(batch.row(state, action), expected)
 
 
@@ -171,25 +212,28 @@ def test_weights_of_the_log_are_its_counts() -> None:
     np.testing.assert_allclose(light.row(np.array(0), np.array(0)), [1 / 3, 2 / 3])
 
 
-def test_learned_model_of_nothing_is_uniform() -> None:
+def test_learned_model_of_nothing_is_uniform(num_states: int) -> None:
+    S = num_states
     model = LearnedModel(TransitionCounts.empty(Space.of_size(S), Space.of_size(A), (2,)), 1e-6)
     np.testing.assert_allclose(model.row(np.array([0, 3]), np.array([1, 2])), np.full((2, S), 1 / S))
     np.testing.assert_allclose(model.negentropy, np.full((2, S, A), -np.log(S)))
 
 
-def test_model_that_goes_on_learning_is_one_built_at_once() -> None:
+def test_model_that_goes_on_learning_is_one_built_at_once(num_states: int) -> None:
     """Each of six systems observes its own records, old and new ones, starting from its own log."""
+    S = num_states
     more = random_log(np.random.default_rng(7), S, A, *RUNS, 40)
-    model = LearnedModel(counts_of(BATCH_LOG, S, A), BACKGROUND)
+    model = LearnedModel(past_of_batch(S), BACKGROUND)
     for t in range(40):
         model.observe(more.state[..., t], more.action[..., t], more.next_state[..., t])
         model.expect(np.ones(S))
-    at_once = LearnedModel(counts_of(BATCH_LOG, S, A) + counts_of(more, S, A), BACKGROUND)
+    at_once = LearnedModel(past_of_batch(S) + counts_of(more, S, A), BACKGROUND)
     values = np.random.default_rng(8).normal(size=S)
-    np.testing.assert_allclose(model.expect(values), at_once.expect(values), rtol=1e-12)
-    np.testing.assert_allclose(model.negentropy, at_once.negentropy, rtol=1e-12)
-    everywhere = more.state[..., 0], more.action[..., 0]
-    np.testing.assert_allclose(model.row(*everywhere), at_once.row(*everywhere), rtol=1e-14)
+    np.testing.assert_allclose(model.expect(values), at_once.expect(values), rtol=1e-11)
+    np.testing.assert_allclose(model.negentropy, at_once.negentropy, rtol=1e-11)
+    for t in range(40):
+        where = more.state[..., t], more.action[..., t]
+        np.testing.assert_allclose(model.row(*where), at_once.row(*where), rtol=1e-14)
 
 
 def test_learning_does_not_change_the_counts_it_started_from() -> None:
@@ -198,11 +242,11 @@ def test_learning_does_not_change_the_counts_it_started_from() -> None:
     assert counts.weight.tolist() == [1.0]
 
 
-@pytest.mark.parametrize("ideal_shape", [(S,), (S, A, S)])
+@pytest.mark.parametrize("ideal_shape", [(FEW,), (FEW, A, FEW)])
 def test_learned_model_refuses_goals_that_rule_out_next_states(ideal_shape: tuple[int, ...]) -> None:
     wanted = np.broadcast_to([0.5, 0.0, 0.5, 0.0], ideal_shape)
-    with pytest.raises(ValueError, match=r"rules out next states \[1, 3\], .* give them a floor instead, such as 1e-5"):
-        fpd(learned(), IdealModel.of(wanted, num_actions=A), 3)
+    with pytest.raises(ValueError, match=r"rules out next states \[1, 3\] .* give them a floor instead, such as 1e-5"):
+        fpd(learned(FEW), IdealModel.of(wanted, num_actions=A), 3)
 
 
 # Bad input
@@ -248,4 +292,4 @@ def test_sparse_model_adds_up_entries_given_twice_and_drops_zeros() -> None:
 @pytest.mark.parametrize("background", [0.0, -1.0, np.nan, np.inf])
 def test_bad_background_is_refused(background: float) -> None:
     with pytest.raises(ValueError, match=f"the background count must be positive, not {background}"):
-        LearnedModel(counts_of(LOG, S, A), background)
+        LearnedModel(counts_of_list([(0, 0, 0)], 2, 1), background)

@@ -52,6 +52,15 @@ def test_logsumexp_survives_where_exp_does_not() -> None:
     np.testing.assert_allclose(nx.logsumexp(values), [-1000 + ln(2), 1000, -np.inf], rtol=1e-15)
 
 
+@pytest.mark.parametrize("columns", [1, 2, 7, 8, 9, 100])
+@pytest.mark.parametrize("ufunc", [np.add, np.maximum])
+def test_fold_of_a_batch_is_that_of_each_row_to_the_last_bit(ufunc: np.ufunc, columns: int) -> None:
+    rows = np.random.default_rng(0).normal(size=(3, 5, columns))
+    expected = [[ufunc.reduce(row) for row in matrix] for matrix in rows]
+    np.testing.assert_array_equal(nx.fold(ufunc, rows), expected)
+    np.testing.assert_array_equal(nx.fold(ufunc, rows[1, 2]), expected[1][2])
+
+
 def test_normalise_scales_each_row() -> None:
     np.testing.assert_array_equal(nx.normalise(np.array([[1.0, 3.0], [2.0, 0.0]])), [[0.25, 0.75], [1.0, 0.0]])
 
@@ -80,7 +89,9 @@ def test_sample_inverts_the_distribution_function_exactly(weights: list[int], nu
 
 
 @pytest.mark.parametrize("uniform", [0.0, 0.5, 1 - 2.0**-53])
-@pytest.mark.parametrize("probabilities", [[0, 0.3, 0, 0.7, 0], [0, 1, 0], [0, 1e-300, 0], [0.1] * 10 + [0]])
+@pytest.mark.parametrize(
+    "probabilities", [[0, 0.3, 0, 0.7, 0], [0, 1, 0], [0, 1e-300, 0], [0, 5e-324, 0], [0.1] * 10 + [0]]
+)
 def test_sample_never_draws_a_zero_even_at_the_ends(probabilities: list[float], uniform: float) -> None:
     assert probabilities[int(nx.sample(np.array(probabilities), np.array(uniform)))] > 0
 

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.integrate import quad
+
 from oracles import (
     Record,
     counts_of,
@@ -19,11 +21,10 @@ from oracles import (
     random_log,
     random_rows,
     records,
+    renamed,
     seeds,
     sizes,
 )
-from scipy.integrate import quad
-
 from pastwise import (
     IdealModel,
     LearnedModel,
@@ -125,13 +126,10 @@ def test_new_names_of_states_and_actions_only_rename_the_rule(
     """States s are renamed state[s], actions a are renamed action[a]."""
     rng = np.random.default_rng(seed)
     wanted, wanted_rule = random_rows(rng, S, A, S), random_rows(rng, S, A)
-    renamed, renamed_rule = np.empty_like(wanted), np.empty_like(wanted_rule)
-    renamed[np.ix_(state, action, state)] = wanted
-    renamed_rule[np.ix_(state, action)] = wanted_rule
-    original = rule_from(log, IdealModel.of(wanted, wanted_rule))
+    rule = rule_from(log, IdealModel.of(wanted, wanted_rule))
+    new_ideal = IdealModel.of(renamed(wanted, state, action, state), renamed(wanted_rule, state, action))
     new_log = [(state[s], action[a], state[n]) for s, a, n in log]
-    found = rule_from(new_log, IdealModel.of(renamed, renamed_rule))
-    np.testing.assert_allclose(found[np.ix_(state, action)], original, rtol=1e-12)
+    np.testing.assert_allclose(rule_from(new_log, new_ideal), renamed(rule, state, action), rtol=1e-12)
 
 
 def test_forbidden_action_gets_exactly_nothing_and_the_others_keep_their_weight() -> None:
@@ -161,8 +159,8 @@ def test_much_data_leads_to_behaviour_weighted_by_expected_similarity(seed: int,
     wanted, wanted_rule = random_rows(rng, S, A, S), random_rows(rng, S, A)
     ideal, spaces = IdealModel.of(wanted, wanted_rule), (Space.of_size(S), Space.of_size(A))
     expected_count = 1e9 * visited[:, None, None] * joint(transition, behaviour)
-    where = np.nonzero(expected_count)
-    counts = TransitionCounts.from_records(*where, *spaces, weight=expected_count[where])
+    s, a, n = np.nonzero(expected_count)
+    counts = TransitionCounts.from_records(s, a, n, *spaces, weight=expected_count[s, a, n])
 
     preferred = behaviour * (transition * joint(wanted, wanted_rule)).sum(axis=-1)
     limit = preferred / preferred.sum(axis=-1, keepdims=True)
@@ -223,13 +221,6 @@ def test_default_prior_of_a_state_weighs_a_hundredth_of_a_perfect_record_where_t
         ideal = IdealModel.from_reward(np.arange(12.0).reshape(2, 3, 2), temperature)
         assert default_prior_count(ideal) == pytest.approx(0.01 / 6)
         np.testing.assert_allclose(prior_concentration(ideal), [[0.01 / 3] * 3])
-
-
-def test_goal_of_tiny_probabilities_still_has_a_prior() -> None:
-    """The joint floor, 1e-330, is below the least float."""
-    ideal = IdealModel.of([1 - 1e-300, 1e-300], [1 - 1e-30, 1e-30])
-    rule = rule_from([(0, 1, 1)], ideal)
-    np.testing.assert_allclose(rule.sum(axis=-1), 1)
 
 
 @pytest.mark.parametrize("shape", [(), (S,), (1, 1), (A, S), (S, 1, 1), (S, A, 1), (S, A, S)])
@@ -369,3 +360,19 @@ def test_unweighted_predictive_holds_the_learned_transition_model() -> None:
     model = LearnedModel(counts, 0.3)
     rows = [[model.row(np.array(s), np.array(a)) for a in range(A)] for s in range(S)]
     np.testing.assert_allclose(loop / loop.sum(axis=-1, keepdims=True), rows)
+
+
+def test_prior_that_is_no_prior_is_refused_and_located() -> None:
+    ideal = IdealModel.of([0.5, 0.5], num_actions=2)
+    table = np.ones((2, 2, 2))
+    table[1, 0, 1] = -1.0
+    with pytest.raises(ValueError, match=r"prior_count\[1, 0, 1\] is -1.0"):
+        prior_concentration(ideal, table)
+    with pytest.raises(ValueError, match=r"prior_count of shape \(3, 2, 2\) does not fit"):
+        prior_concentration(ideal, np.ones((3, 2, 2)))
+
+
+def test_goal_too_extreme_for_a_default_prior_is_refused() -> None:
+    ideal = IdealModel.of([1 - 1e-300, 1e-300], rule=[1 - 1e-30, 1e-30])
+    with pytest.raises(ValueError, match="give prior_count"):
+        default_prior_count(ideal)

@@ -7,8 +7,8 @@ from collections import defaultdict
 import numpy as np
 import pytest
 from hypothesis import given
-from oracles import counts_of, joint, random_ideal, random_log, random_rows, seeds, silent_log, sizes
 
+from oracles import counts_of, joint, random_ideal, random_log, random_rows, seeds, silent_log, sizes
 from pastwise import (
     IdealModel,
     gather_evidence,

@@ -20,12 +20,28 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pastwise.counts import TransitionCounts, Transitions
-from pastwise.design import design, first_rule, require_feasible
+from pastwise.design import design, first_rule, require_feasible, require_horizon
 from pastwise.explore import EpsilonGreedy, Gate, Window
 from pastwise.ideal import IdealModel
 from pastwise.models import LearnedModel, TransitionModel
-from pastwise.numerics import FloatArray, IntArray, Random, batch_index, frozen, normalise
-from pastwise.posterior import default_prior_count, gather_evidence, learned_rule, prior_concentration
+from pastwise.numerics import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Random,
+    batch_index,
+    check_sums,
+    checked_probabilities,
+    frozen,
+    normalise,
+)
+from pastwise.posterior import (
+    default_prior_count,
+    gather_evidence,
+    learned_rule,
+    prior_concentration,
+    require_same_sizes,
+)
 from pastwise.similarity import Similarity, normalised_similarity
 
 
@@ -88,6 +104,14 @@ class Scripted(_Follower):
 
     policy: FloatArray
 
+    def __post_init__(self) -> None:
+        policy = checked_probabilities("policy", self.policy, sum_to_one=False)
+        if policy.ndim < 3:
+            raise ValueError(f"a policy is [..., epoch, state, action]; got shape {policy.shape}")
+        sums = policy.sum(axis=-1)
+        check_sums("policy", np.where(sums == 0, 1.0, sums), policy.shape[-1])  # zeros: no action is feasible
+        object.__setattr__(self, "policy", frozen(policy))
+
     def start(self, counts: TransitionCounts, recent: Transitions | None = None) -> Script:
         """Memory at the first epoch; the log is not used."""
         return Script(self.policy, batch_index(counts.shape))
@@ -104,6 +128,7 @@ class Rand(_Follower):
 
     def start(self, counts: TransitionCounts, recent: Transitions | None = None) -> Script:
         """Memory; the log is not used."""
+        require_same_sizes(counts, self.ideal)
         policy = np.broadcast_to(uniform_rule(self.ideal), (1, self.ideal.num_states, self.ideal.num_actions))
         return Script(policy, batch_index(counts.shape))
 
@@ -116,6 +141,7 @@ class Clone(_Follower):
 
     def start(self, counts: TransitionCounts, recent: Transitions | None = None) -> Script:
         """Memory that holds the log's own behaviour."""
+        require_same_sizes(counts, self.ideal)
         done = np.where(self.ideal.allowed, counts.by_state_action(counts.weight), 0.0)
         seen = done.sum(axis=-1, keepdims=True) > 0
         rule = normalise(np.where(seen, done, uniform_rule(self.ideal)))
@@ -143,6 +169,9 @@ class FPD(_Follower):
     ideal: IdealModel
     horizon: int = 10
     replay: bool = False
+
+    def __post_init__(self) -> None:
+        require_horizon(self.horizon)
 
     @cached_property
     def policy(self) -> FloatArray:
@@ -184,11 +213,19 @@ class TL:
     prior_count: ArrayLike | None = None
     similarity: Similarity = normalised_similarity
 
+    def __post_init__(self) -> None:
+        _ = self.prior  # a bad prior count is an error now, not at the first decision
+
     @cached_property
     def prior(self) -> FloatArray:
         """Prior concentration of each state and action: [S, A]."""
         concentration = prior_concentration(self.ideal, self.prior_count)
         return frozen(np.broadcast_to(concentration, (self.ideal.num_states, self.ideal.num_actions)))
+
+    @cached_property
+    def allowed(self) -> BoolArray:
+        """Which actions may be taken: [S, A]."""
+        return np.broadcast_to(self.ideal.allowed, (self.ideal.num_states, self.ideal.num_actions))
 
     def start(self, counts: TransitionCounts, recent: Transitions | None = None) -> Evidence:
         """Memory of the past log."""
@@ -203,8 +240,8 @@ class TL:
         self.add(memory, state, action, self.similarity(self.ideal, state, action, next_state))
 
     def add(self, memory: Evidence, state: IntArray, action: IntArray, weight: FloatArray) -> None:
-        """Add one record's weight to the evidence."""
-        memory.evidence[(*memory.here, state, action)] += weight
+        """Add one record's weight to the evidence; that of an action that is not allowed counts for nothing."""
+        memory.evidence[(*memory.here, state, action)] += weight * self.allowed[state, action]
 
 
 @dataclass
@@ -277,15 +314,19 @@ class FPDLearn:
     prior_count: float | None = None
     replay: bool = False
 
+    def __post_init__(self) -> None:
+        require_horizon(self.horizon)
+
     def start(self, counts: TransitionCounts, recent: Transitions | None = None) -> Planning:
         """Memory of the past log: the model learned from it."""
+        require_same_sizes(counts, self.ideal)
         prior = default_prior_count(self.ideal) if self.prior_count is None else self.prior_count
         return Planning(LearnedModel(counts, prior))
 
     def rule(self, memory: Planning, state: IntArray, rng: Random) -> FloatArray:
         """The designed rule in the current states [...]: [..., A]."""
         script = memory.script
-        if script is None or script.epoch == script.policy.shape[-3]:
+        if script is None or script.epoch >= script.policy.shape[-3]:
             planner = FPD(memory.model, self.ideal, self.horizon, self.replay)
             script = memory.script = Script(planner.policy, batch_index(memory.model.shape))
         row = script.row(state)

@@ -11,10 +11,11 @@ are independent logs, so one set of counts may hold those of ten thousand simula
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from itertools import pairwise
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,6 +38,18 @@ class Transitions(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Decay:
+    """Older records weigh less: a weight halves with every ``half_life``, seen from ``as_of``."""
+
+    as_of: float
+    half_life: float
+
+    def factor(self, later: float) -> float:
+        """What a weight as of this date is multiplied by to be as of a later one."""
+        return float(0.5 ** ((later - self.as_of) / self.half_life))
+
+
+@dataclass(frozen=True, eq=False)
 class TransitionCounts:
     """How often, and with what weight, each distinct transition occurred.
 
@@ -50,6 +63,12 @@ class TransitionCounts:
         Number of records, the sum of their weights, and the sum of the weights' squares.
     shape : tuple of int
         Leading axes: independent logs.
+    tasks : Space, optional
+        What the leading axis stands for, where a log holds several past tasks.
+    terminal : [number]
+        Indices of the states in which an episode ends, ascending.
+    decay : Decay, optional
+        How weights fell with age.
 
     Examples
     --------
@@ -67,9 +86,12 @@ class TransitionCounts:
     weight: FloatArray
     weight_squared: FloatArray
     shape: tuple[int, ...] = ()
+    tasks: Space | None = None
+    terminal: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    decay: Decay | None = None
 
     def __post_init__(self) -> None:
-        for name in ("key", "records", "weight", "weight_squared"):
+        for name in (*COLUMNS, "terminal"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
     @classmethod
@@ -100,8 +122,9 @@ class TransitionCounts:
             raise ValueError(f"weight{list(where)} is {w[where]}; weights must be finite and positive")
         shape = s.shape[:-1]
         batch = np.arange(prod(shape)).reshape(*shape, 1)
-        key = ((batch * len(states) + s) * len(actions) + a) * len(states) + n
-        return cls._grouped(states, actions, shape, key.ravel(), np.ones(s.size, np.int64), w.ravel(), w.ravel() ** 2)
+        key = flat_key(batch, s, a, n, len(states), len(actions))
+        ones = np.ones(s.size, dtype=np.int64)
+        return cls(states, actions, key.ravel(), ones, w.ravel(), w.ravel() ** 2, shape)._grouped()
 
     @classmethod
     def from_transitions(cls, log: Transitions, states: Space, actions: Space) -> TransitionCounts:
@@ -114,28 +137,11 @@ class TransitionCounts:
         none = np.empty((*shape, 0), dtype=np.int64)
         return cls.from_records(none, none, none, states, actions)
 
-    @classmethod
-    def _grouped(
-        cls,
-        states: Space,
-        actions: Space,
-        shape: tuple[int, ...],
-        key: IntArray,
-        records: IntArray,
-        weight: FloatArray,
-        weight_squared: FloatArray,
-    ) -> TransitionCounts:
-        distinct, group = np.unique(key, return_inverse=True)
-        size = len(distinct)
-        return cls(
-            states,
-            actions,
-            distinct,
-            group_sum(group, records, size).astype(np.int64),
-            group_sum(group, weight, size),
-            group_sum(group, weight_squared, size),
-            shape,
-        )
+    def _grouped(self) -> TransitionCounts:
+        """The same with each key once, ascending."""
+        distinct, group = np.unique(self.key, return_inverse=True)
+        records, weight, squared = (group_sum(group, getattr(self, name), len(distinct)) for name in COLUMNS[1:])
+        return replace(self, key=distinct, records=records.astype(np.int64), weight=weight, weight_squared=squared)
 
     @property
     def num_records(self) -> int:
@@ -162,23 +168,94 @@ class TransitionCounts:
         """State of each distinct transition."""
         return frozen(self.row // len(self.actions) % len(self.states))
 
-    def by_state_action(self, values: FloatArray) -> FloatArray:
-        """Sum of ``values [distinct]`` over next states: [..., S, A]."""
-        shape = (*self.shape, len(self.states), len(self.actions))
-        return group_sum(self.row, values, prod(shape)).reshape(shape)
+    @cached_property
+    def batch(self) -> IntArray:
+        """Flat index of the log of each distinct transition into ``[*shape]``."""
+        return frozen(self.row // (len(self.actions) * len(self.states)))
 
-    def scale(self, factor: FloatArray) -> TransitionCounts:
+    def by_state_action(self, values: FloatArray) -> FloatArray:
+        """Sum of ``values [..., distinct]`` over next states: [..., *shape, S, A]."""
+        shape = (*self.shape, len(self.states), len(self.actions))
+        sums = [group_sum(self.row, each, prod(shape)) for each in values.reshape(prod(values.shape[:-1]), -1)]
+        return np.stack(sums).reshape(*values.shape[:-1], *shape)
+
+    def scale(self, factor: FloatArray | float) -> TransitionCounts:
         """The same records with their weights multiplied by ``factor``, broadcastable to [distinct]."""
-        return replace(self, weight=self.weight * factor, weight_squared=self.weight_squared * np.asarray(factor) ** 2)
+        squared = np.asarray(factor) ** 2
+        return replace(self, weight=self.weight * factor, weight_squared=self.weight_squared * squared)
+
+    def total(self) -> TransitionCounts:
+        """All logs taken as one: no leading axes, no tasks."""
+        if not self.shape:
+            return self
+        size = len(self.states) * len(self.actions) * len(self.states)
+        return replace(self, key=self.key % size, shape=(), tasks=None)._grouped()
+
+    def split(self) -> list[TransitionCounts]:
+        """The counts of each element of a single leading axis, such as each task's."""
+        size = len(self.states) * len(self.actions) * len(self.states)
+        bounds = np.searchsorted(self.key, np.arange(self.shape[0] + 1) * size)
+        parts = [slice(*pair) for pair in pairwise(bounds.tolist())]
+        columns = ({name: getattr(self, name)[part] for name in COLUMNS} for part in parts)
+        return [replace(self, **{**c, "key": c["key"] - i * size}, shape=(), tasks=None) for i, c in enumerate(columns)]
+
+    def relabelled(self, states: Space, actions: Space, tasks: Space | None = None) -> TransitionCounts:
+        """The same counts over larger spaces, which must hold every label of the present ones."""
+        if (states, actions, tasks) == (self.states, self.actions, self.tasks):
+            return self
+        to_state, to_action = states.indices(self.states.labels), actions.indices(self.actions.labels)
+        batch, shape = self.batch, self.shape
+        if tasks is not None and self.tasks is not None:
+            batch, shape = tasks.indices(self.tasks.labels)[batch], (len(tasks),)
+        s, a, n = to_state[self.state], to_action[self.action], to_state[self.next_state]
+        key = flat_key(batch, s, a, n, len(states), len(actions))
+        terminal = np.sort(to_state[self.terminal])
+        return replace(
+            self, states=states, actions=actions, tasks=tasks, shape=shape, key=key, terminal=terminal
+        )._grouped()
+
+    def as_of(self, date: float) -> TransitionCounts:
+        """The same counts, their weights as seen from a later date."""
+        if self.decay is None:
+            raise ValueError("these counts do not fall with age")
+        return replace(self.scale(self.decay.factor(date)), decay=replace(self.decay, as_of=date))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TransitionCounts):
+            return NotImplemented
+        return all(
+            np.array_equal(getattr(self, f.name), getattr(other, f.name))
+            if f.name in (*COLUMNS, "terminal")
+            else getattr(self, f.name) == getattr(other, f.name)
+            for f in fields(self)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __add__(self, other: TransitionCounts) -> TransitionCounts:
-        if (self.states, self.actions, self.shape) != (other.states, other.actions, other.shape):
-            raise ValueError("only counts over the same states, actions and leading axes can be added")
-        columns = (
-            np.concatenate([getattr(self, name), getattr(other, name)])
-            for name in ("key", "records", "weight", "weight_squared")
-        )
-        return self._grouped(self.states, self.actions, self.shape, *columns)
+        """Both logs together: labels are united, and weights that fall with age are taken as of the later date."""
+        if (self.tasks is None) != (other.tasks is None) or (self.tasks is None and self.shape != other.shape):
+            raise ValueError("counts with different leading axes, or with tasks and without, cannot be added")
+        if (self.decay and self.decay.half_life) != (other.decay and other.decay.half_life):
+            raise ValueError("counts whose weights fall differently with age cannot be added")
+        tasks = self.tasks.union(other.tasks) if self.tasks and other.tasks else None
+        spaces = (self.states.union(other.states), self.actions.union(other.actions), tasks)
+        one, two = self.relabelled(*spaces), other.relabelled(*spaces)
+        if one.decay and two.decay:
+            later = max(one.decay.as_of, two.decay.as_of)
+            one, two = one.as_of(later), two.as_of(later)
+        columns: dict[str, Any] = {n: np.concatenate([getattr(one, n), getattr(two, n)]) for n in COLUMNS}
+        return replace(one, **columns, terminal=np.union1d(one.terminal, two.terminal))._grouped()
+
+
+COLUMNS = ("key", "records", "weight", "weight_squared")
+
+
+def flat_key(
+    batch: IntArray, state: IntArray, action: IntArray, next_state: IntArray, num_states: int, num_actions: int
+) -> IntArray:
+    """Flat index of transitions into ``[*shape, state, action, next_state]``."""
+    return np.asarray(((batch * num_states + state) * num_actions + action) * num_states + next_state)
 
 
 def _checked_indices(name: str, values: ArrayLike, size: int) -> IntArray:

@@ -27,14 +27,24 @@ from numpy.typing import ArrayLike
 
 from pastwise.ideal import IdealModel
 from pastwise.models import TransitionModel
-from pastwise.numerics import FloatArray, IntArray, checked_probabilities, fold, frozen, log, logsumexp, where_first
+from pastwise.numerics import (
+    FloatArray,
+    IntArray,
+    broadcast,
+    checked_probabilities,
+    fold,
+    frozen,
+    log,
+    logsumexp,
+    where_first,
+)
 
 
 class InfeasibleError(ValueError):
     """A rule was asked for in a state where every action may lead to what the goal forbids."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Design:
     """An optimal policy and what it attains.
 
@@ -112,13 +122,12 @@ def _backward(
         raise ValueError(
             f"the ideal has {ideal.num_states} states and {ideal.num_actions} actions, the model {S} and {A}"
         )
-    if horizon < 1:
-        raise ValueError(f"the horizon must be at least 1, not {horizon}")
+    require_horizon(horizon)
     minus_alpha = -alpha(model, ideal)
     if rules is None:
         now = [ideal.log_rule_allowed + minus_alpha] * horizon
     else:
-        table = np.broadcast_to(checked_probabilities("rules", rules), (horizon, S, A))
+        table = broadcast("rules", checked_probabilities("rules", rules), (horizon, S, A))
         now = [np.where(ideal.allowed, log(rule), -np.inf) + minus_alpha for rule in table]
     minus_beta: FloatArray | float = 0.0  # gamma is 1 at the end
     for epoch in reversed(range(horizon)):
@@ -132,6 +141,12 @@ def _backward(
 def _rule_of(preference: FloatArray, log_gamma: FloatArray) -> FloatArray:
     feasible = ~np.isneginf(log_gamma)[..., None]
     return np.where(feasible, np.exp(preference - np.where(feasible, log_gamma[..., None], 0.0)), 0.0)
+
+
+def require_horizon(horizon: int) -> None:
+    """Refuse a horizon without epochs."""
+    if horizon < 1:
+        raise ValueError(f"the horizon must be at least 1, not {horizon}")
 
 
 def require_feasible(row: FloatArray, state: IntArray) -> None:
@@ -163,7 +178,7 @@ def implied_reward(ideal: IdealModel, transition: ArrayLike, rule: ArrayLike) ->
     return np.where(possible, log_ideal - np.where(possible, log_loop, 0.0), 0.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Optimum:
     """An optimal policy of a Markov decision process and its values.
 
@@ -188,6 +203,7 @@ def mdp_optimum(model: TransitionModel, reward: ArrayLike, horizon: int) -> Opti
 
     Paper: Definition 1 [MDP], the problem that FPD generalises.
     """
+    require_horizon(horizon)
     table = np.asarray(reward, dtype=np.float64)
     S, A = model.num_states, model.num_actions
     expected = model.expect(table) if table.ndim == 1 else model.expect_each(table)

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from pastwise.numerics import BoolArray, FloatArray, Indices, checked_probabilities, frozen, log, where_first
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class IdealModel:
     """An ideal closed-loop model over S states and A actions; `of` and `from_reward` make one.
 
@@ -82,11 +82,7 @@ class IdealModel:
             Mask of the actions that may be taken; all by default.
         """
         ideal_transition = _with_axes(checked_probabilities("transition", transition), 3)
-        sizes = [num_actions or 0, ideal_transition.shape[-2]]
-        sizes += [np.shape(table)[-1] for table in (rule, allowed) if table is not None]
-        A = max(sizes)
-        if A == 1 and num_actions is None and rule is None and allowed is None:
-            raise ValueError("the number of actions is not known: give num_actions or rule")
+        A = _num_actions(num_actions, ideal_transition.shape[-2], rule, allowed)
         ideal_rule = np.full(A, 1 / A) if rule is None else checked_probabilities("rule", rule)
         return cls(log(ideal_transition), _with_axes(log(ideal_rule), 2), _mask(allowed, A))
 
@@ -112,12 +108,17 @@ class IdealModel:
         Paper: Eq. (2) [eq:closed-loop_factoris], read from right to left.
         """
         table = _with_axes(np.asarray(reward, dtype=np.float64), 3)
+        if table.shape[-1] == 1:
+            table = np.broadcast_to(table, (*table.shape[:-1], table.shape[-3]))
         if not np.isfinite(table).all():
             raise ValueError(f"reward{list(where_first(~np.isfinite(table)))} is not finite")
         if not temperature > 0:
             raise ValueError(f"the temperature must be positive, not {temperature}")
-        A = num_actions or table.shape[-2]
-        log_transition = (table - table.max()) / temperature
+        A = _num_actions(num_actions, table.shape[-2], None, allowed)
+        with np.errstate(over="ignore"):
+            log_transition = (table - table.max()) / temperature
+        if not np.isfinite(log_transition).all():
+            raise ValueError(f"the temperature {temperature} is too low for rewards that lie so far apart")
         return cls(log_transition, np.zeros((1, A)), _mask(allowed, A), normalised=False)
 
     @property
@@ -177,6 +178,20 @@ def _without_zeros(log_values: FloatArray) -> FloatArray:
 def _with_axes(values: FloatArray, number: int) -> FloatArray:
     """The array with at least ``number`` axes."""
     return values.reshape((1,) * max(0, number - values.ndim) + values.shape)
+
+
+def _num_actions(given: int | None, width: int, *tables: ArrayLike | None) -> int:
+    """The number of actions that is given, or that the tables (last axis) or the transition model's axis show."""
+    sizes: set[int] = {np.shape(table)[-1] for table in tables if table is not None and np.ndim(table)} | (
+        {width} - {1}
+    )
+    if given is not None:
+        sizes.add(given)
+    if not sizes:
+        raise ValueError("the number of actions is not known: give num_actions or rule")
+    if len(sizes) > 1 or min(sizes) < 1:
+        raise ValueError(f"the number of actions cannot be {' and '.join(str(size) for size in sorted(sizes))}")
+    return int(sizes.pop())
 
 
 def _mask(allowed: ArrayLike | None, num_actions: int) -> BoolArray:

@@ -23,6 +23,7 @@ from pastwise.numerics import (
     IntArray,
     Random,
     batch_index,
+    broadcast,
     checked_probabilities,
     frozen,
     log,
@@ -75,7 +76,7 @@ class FiniteSystem:
         self.states, self.actions = Space.of_size(model.num_states), Space.of_size(model.num_actions)
         start = np.full(len(self.states), 1 / len(self.states)) if initial is None else initial
         checked = checked_probabilities("initial", start)
-        self.initial = frozen(np.broadcast_to(checked, (*self.shape, len(self.states))))
+        self.initial = frozen(broadcast("initial", checked, (*self.shape, len(self.states))))
 
     def reset(self, rng: Random) -> IntArray:
         """Initial states, drawn from p(s_0): [*shape]."""
@@ -86,7 +87,7 @@ class FiniteSystem:
         return sample(self.model.row(state, action), rng.random(self.shape))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trajectory:
     """States s_0, ..., s_N [..., N + 1] and the actions between them [..., N]."""
 

@@ -8,6 +8,7 @@ plus a constant, so the dense tensor is never needed. ``-inf`` is a legal value 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pastwise.counts import TransitionCounts
+from pastwise.counts import TransitionCounts, flat_key
 from pastwise.numerics import (
     FloatArray,
     IntArray,
@@ -74,7 +75,7 @@ class TransitionModel(Protocol):
 
 
 class DenseModel:
-    """A transition model kept as the tensor ``transition [..., S, A, S]``.
+    """A transition model kept as the tensor ``transition [..., S, A, S]``, which is not copied.
 
     Examples
     --------
@@ -86,7 +87,7 @@ class DenseModel:
     def __init__(self, transition: ArrayLike) -> None:
         self.transition = frozen(checked_probabilities("transition", transition))
         shape = self.transition.shape
-        if len(shape) < 3 or shape[-3] != shape[-1]:
+        if len(shape) < 3 or shape[-3] != shape[-1] or shape[-2] == 0:
             raise ValueError(f"a transition tensor is [..., state, action, next_state]; got shape {shape}")
         self.shape = shape[:-3]
         self.num_states, self.num_actions = shape[-1], shape[-2]
@@ -182,7 +183,7 @@ class SparseModel:
     def __init__(self, matrix: Any, num_actions: int) -> None:
         from scipy.sparse import csr_array
 
-        csr = csr_array(matrix, dtype=np.float64)
+        csr = csr_array(matrix, dtype=np.float64, copy=True)
         csr.sum_duplicates()
         csr.eliminate_zeros()
         self.num_states, self.num_actions = csr.shape[1], num_actions
@@ -217,6 +218,17 @@ class SparseModel:
         return dense
 
 
+def _absorbing(counts: TransitionCounts) -> TransitionCounts:
+    """The counts with every terminal state leading to itself, once, and nowhere else."""
+    S, A, ends = len(counts.states), len(counts.actions), counts.terminal
+    kept = ~np.isin(counts.state, ends)
+    batch, end, action = (index.ravel() for index in np.meshgrid(np.arange(prod(counts.shape)), ends, np.arange(A)))
+    key = np.concatenate([counts.key[kept], flat_key(batch, end, action, end, S, A)])
+    weight = np.concatenate([counts.weight[kept], np.ones(len(end))])
+    order = np.argsort(key)
+    return replace(counts, key=key[order], weight=weight[order])
+
+
 class LearnedModel:
     """The mean of the Dirichlet posterior of a transition model: (count + background) / total.
 
@@ -232,7 +244,7 @@ class LearnedModel:
     counts : TransitionCounts
         What was seen; its weights are the counts.
     background : float
-        Prior count of every (state, action, next_state).
+        Prior count of every (state, action, next_state). Terminal states have none: they lead to themselves.
 
     Examples
     --------
@@ -249,14 +261,20 @@ class LearnedModel:
         self.shape, self.num_states, self.num_actions = counts.shape, len(counts.states), len(counts.actions)
         self.background = background
         self._here = np.arange(prod(self.shape)).reshape(self.shape)
+        row_background = np.full((*self.shape, self.num_states, self.num_actions), background)
+        if len(counts.terminal):
+            counts = _absorbing(counts)
+            row_background[..., counts.terminal, :] = 0.0
+        self._background = row_background.ravel()
         key, data = counts.key.copy(), counts.weight.copy()
         if self.num_states <= FEW_STATES:
             size = prod(self.shape) * self.num_states * self.num_actions * self.num_states
             key, data = np.arange(size), group_sum(key, data, size)
         self._entries = self._with(key, data)
         absent = self.num_states - self._entries.per_row(np.ones(len(key)))
-        self._total = self._entries.per_row(data) + self.num_states * background
-        self._xlogx = self._entries.per_row(xlogx(data + background)) + absent * xlogx(np.array(background))
+        self._total = self._entries.per_row(data) + self.num_states * self._background
+        seen = self._entries.per_row(xlogx(data + self._background[self._entries.row]))
+        self._xlogx = seen + absent * xlogx(self._background)
         self._negentropy = self._xlogx / self._total - np.log(self._total)
 
     def _with(self, key: IntArray, data: FloatArray) -> _Entries:
@@ -265,7 +283,7 @@ class LearnedModel:
     @property
     def negentropy(self) -> FloatArray:
         """Sum of p ln p over next states: [*shape, S, A]."""
-        return self._by_state_action(self._negentropy)
+        return frozen(self._by_state_action(self._negentropy))
 
     def _by_state_action(self, rows: FloatArray) -> FloatArray:
         return rows.reshape(*self.shape, self.num_states, self.num_actions)
@@ -273,13 +291,14 @@ class LearnedModel:
     def expect(self, values: FloatArray) -> FloatArray:
         """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
         self._refuse_impossible(values)
-        unseen = self.background * fold(np.add, values)[..., None, None]
+        unseen = self._by_state_action(self._background) * fold(np.add, values)[..., None, None]
         return np.asarray((self._entries.times(values) + unseen) / self._by_state_action(self._total))
 
     def expect_each(self, values: FloatArray) -> FloatArray:
         """Expectation of values that depend on state and action too: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
         self._refuse_impossible(values)
-        unseen = self.background * fold(np.add, values)
+        values = np.broadcast_to(values, (*values.shape[:-1], self.num_states))
+        unseen = self._by_state_action(self._background) * fold(np.add, values)
         return np.asarray((self._entries.times_each(values) + unseen) / self._by_state_action(self._total))
 
     def _refuse_impossible(self, values: FloatArray) -> None:
@@ -287,8 +306,8 @@ class LearnedModel:
         if impossible.any():
             states = np.unique(np.nonzero(impossible)[-1])[:5].tolist()
             raise ValueError(
-                f"the goal rules out next states {states}, and a learned model gives every next state some "
-                "probability, so no decision is feasible; give them a floor instead, such as 1e-5"
+                f"the goal rules out next states {states} (or every action in them), and a learned model gives every "
+                "next state some probability, so no decision is feasible; give them a floor instead, such as 1e-5"
             )
 
     def row(self, state: IntArray, action: IntArray) -> FloatArray:
@@ -296,7 +315,8 @@ class LearnedModel:
         first = self._row(state, action)[..., None] * self.num_states
         position, known = self._find(first + np.arange(self.num_states))
         seen = np.where(known, self._entries.data[np.where(known, position, 0)] if known.any() else 0.0, 0.0)
-        return (seen + self.background) / self._total[self._row(state, action)][..., None]
+        row = self._row(state, action)
+        return np.asarray((seen + self._background[row][..., None]) / self._total[row][..., None])
 
     def _row(self, state: IntArray, action: IntArray) -> IntArray:
         return np.asarray((self._here * self.num_states + state) * self.num_actions + action)
@@ -322,7 +342,7 @@ class LearnedModel:
                 np.insert(entries.key, position[new], key[new]), np.insert(entries.data, position[new], 0.0)
             )
             position, _ = self._find(key)
-        before = self._entries.data[position] + self.background
+        before = self._entries.data[position] + self._background[row]
         self._entries.data[position] += 1
         self._total[row] += 1
         self._xlogx[row] += xlogx(before + 1) - xlogx(before)

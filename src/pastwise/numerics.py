@@ -108,6 +108,14 @@ def batch_index(shape: tuple[int, ...]) -> tuple[IntArray, ...]:
     return tuple(np.indices(shape, sparse=True))
 
 
+def broadcast(name: str, values: NDArray[Scalar], shape: tuple[int, ...]) -> NDArray[Scalar]:
+    """The values in a larger shape, without copying; a shape that does not fit is an error with the array's name."""
+    try:
+        return np.broadcast_to(values, shape)
+    except ValueError:
+        raise ValueError(f"{name} of shape {values.shape} does not fit {shape}") from None
+
+
 def where_first(mask: BoolArray | np.bool_) -> tuple[int, ...]:
     """Index of the first True, as plain integers, for error messages."""
     return tuple(int(i) for i in np.argwhere(mask)[0])

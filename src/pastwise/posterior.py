@@ -22,7 +22,7 @@ from scipy.special import gammaln, xlogy
 
 from pastwise.counts import TransitionCounts
 from pastwise.ideal import IdealModel
-from pastwise.numerics import FloatArray, IntArray, group_sum, normalise
+from pastwise.numerics import FloatArray, IntArray, broadcast, group_sum, normalise, where_first
 from pastwise.similarity import Similarity, normalised_similarity
 
 REWARD_PRIOR = 0.01
@@ -40,7 +40,10 @@ def default_prior_count(ideal: IdealModel) -> float:
     """
     if not ideal.normalised:
         return REWARD_PRIOR / (ideal.num_states * ideal.num_actions)
-    return float(np.exp(ideal.log_floor.min()) / ideal.num_states)
+    count = float(np.exp(ideal.log_floor.min()) / ideal.num_states)
+    if count == 0:
+        raise ValueError("the smallest probability of the goal is too small for a prior count; give prior_count")
+    return count
 
 
 def prior_concentration(ideal: IdealModel, prior_count: ArrayLike | None = None) -> FloatArray:
@@ -54,20 +57,34 @@ def prior_concentration(ideal: IdealModel, prior_count: ArrayLike | None = None)
     Paper: Eq. (7) [eq:dirichlet_prior], summed as Eq. (10) needs it.
     """
     nu = np.asarray(default_prior_count(ideal) if prior_count is None else prior_count, dtype=np.float64)
-    if not (np.isfinite(nu).all() and (nu > 0).all()):
-        raise ValueError("prior counts must be finite and positive")
+    bad = ~(np.isfinite(nu) & (nu > 0))
+    if bad.any():
+        where = list(where_first(bad))
+        raise ValueError(f"prior_count{where or ''} is {nu[tuple(where)]}; prior counts must be finite and positive")
     S, A = ideal.num_states, ideal.num_actions
     if nu.ndim == 0:
         table = np.full((1, A), nu * S)
     else:
-        table = np.broadcast_to(nu, (*np.broadcast_shapes(nu.shape[:-1], (1, A)), S)).sum(axis=-1)
+        states = nu.shape[-3] if nu.ndim > 2 else 1
+        table = broadcast("prior_count", nu, (S if states > 1 else 1, A, S)).sum(axis=-1)
     return np.where(ideal.allowed, table, 0.0)
+
+
+def require_same_sizes(counts: TransitionCounts, ideal: IdealModel) -> None:
+    """Refuse a goal over other numbers of states and actions than the log's."""
+    sizes = (len(counts.states), len(counts.actions))
+    if sizes != (ideal.num_states, ideal.num_actions):
+        raise ValueError(
+            f"the goal is over {ideal.num_states} states and {ideal.num_actions} actions, "
+            f"the log over {sizes[0]} states and {sizes[1]} actions"
+        )
 
 
 def transition_weight(
     counts: TransitionCounts, ideal: IdealModel, similarity: Similarity = normalised_similarity
 ) -> FloatArray:
     """Total weight of the records of each distinct transition, zero where an action is not allowed: [..., distinct]."""
+    require_same_sizes(counts, ideal)
     where = (counts.state, counts.action)
     allowed = np.broadcast_to(ideal.allowed, (ideal.num_states, ideal.num_actions))[where]
     return counts.weight * similarity(ideal, *where, counts.next_state) * allowed

@@ -1,11 +1,18 @@
-"""Spaces: the labels of states or actions and their indices. The only place that knows both."""
+"""Spaces: the labels of states or actions and their indices. The only place that knows both.
+
+A label is text, a number or a boolean; in a product space, a tuple of these, one for each field. Outside Python a
+label is known by its *key*: text as it is, anything else as JSON, so a product label is a JSON array.
+"""
 
 from __future__ import annotations
 
 import difflib
+import json
+import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +20,39 @@ from pastwise.numerics import IntArray
 
 Label = Hashable
 
+INTERVAL = re.compile(r"\[(-?(?:inf|[\d.]+(?:e[+-]?\d+)?)), ")
+"""How the text of an interval begins; its lower end is what it sorts by."""
+
+
+def key_of(label: Label) -> str:
+    """A label as text: what JSON files, TOML files and the command line call it.
+
+    >>> key_of("cold"), key_of(5), key_of(("cold", True))
+    ('cold', '5', '["cold", true]')
+    """
+    return label if isinstance(label, str) else json.dumps(label, ensure_ascii=False)
+
+
+def sort_key(label: Label) -> Any:
+    """Sorts numbers by value, intervals by their lower end, other text by its letters, tuples field by field."""
+    if isinstance(label, tuple):
+        return tuple(sort_key(part) for part in label)
+    if isinstance(label, str):
+        interval = INTERVAL.match(label)
+        return ("interval", float(interval[1]), label) if interval else ("text", label)
+    return ("boolean" if isinstance(label, bool) else "number", label)
+
 
 @dataclass(frozen=True)
 class Space:
     """A finite set of labels in a fixed order.
+
+    Attributes
+    ----------
+    labels : sequence
+        The labels; the index of each is its place.
+    fields : tuple of str
+        Names of what a label tells. In a product space there are several, and a label is a tuple of as many parts.
 
     Examples
     --------
@@ -28,37 +64,79 @@ class Space:
     """
 
     labels: Sequence[Label]
+    fields: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.labels) == 0:
             raise ValueError("a space needs at least one label")
-        if not isinstance(self.labels, range):
-            object.__setattr__(self, "labels", tuple(self.labels))
-            if len(self._index) != len(self.labels):
-                repeated = next(x for i, x in enumerate(self.labels) if self._index[x] != i)
-                raise ValueError(f"label {repeated!r} occurs twice; the labels of a space must differ")
+        if isinstance(self.labels, range):
+            return
+        object.__setattr__(self, "labels", tuple(self.labels))
+        if all(type(label) is int and label == index for index, label in enumerate(self.labels)):
+            object.__setattr__(self, "labels", range(len(self.labels)))
+        if len(self._index) != len(self.labels):
+            repeated = next(x for i, x in enumerate(self.labels) if self._index[x] != i)
+            raise ValueError(f"label {repeated!r} occurs twice; the labels of a space must differ")
+        if self.is_product:
+            for label in self.labels:
+                if not isinstance(label, tuple) or len(label) != len(self.fields):
+                    raise ValueError(f"label {label!r} does not tell the fields {', '.join(self.fields)}")
 
     @classmethod
     def of_size(cls, size: int) -> Space:
         """The labels 0, ..., size - 1, each its own index."""
         return cls(range(size))
 
+    @classmethod
+    def sorted(cls, labels: Iterable[Label], fields: tuple[str, ...] = ()) -> Space:
+        """The distinct labels in their order."""
+        return cls(sorted(set(labels), key=sort_key), fields)
+
     def __len__(self) -> int:
         return len(self.labels)
+
+    @property
+    def is_product(self) -> bool:
+        """Whether labels are tuples of several fields."""
+        return len(self.fields) > 1
 
     @cached_property
     def _index(self) -> dict[Label, int]:
         return {label: index for index, label in enumerate(self.labels)}
 
+    @cached_property
+    def _by_key(self) -> dict[str, int]:
+        return {key_of(label): index for index, label in enumerate(self.labels)}
+
+    def __contains__(self, label: Label) -> bool:
+        return label in self._index
+
     def index(self, label: Label) -> int:
-        """Index of one label; an unknown one is an error that names the nearest known."""
-        try:
+        """Index of a label, or of its key; an unknown one is an error that names the nearest known."""
+        if label in self._index:
             return self._index[label]
-        except KeyError:
-            near = difflib.get_close_matches(str(label), [str(known) for known in self.labels], n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"unknown label {label!r}{hint}") from None
+        key = key_of(label)
+        if key in self._by_key:
+            return self._by_key[key]
+        near = difflib.get_close_matches(key, list(self._by_key)[:10_000], n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"unknown label {label!r}{hint}")
 
     def indices(self, labels: Iterable[Label]) -> IntArray:
         """Indices of many labels."""
         return np.array([self.index(label) for label in labels], dtype=np.int64)
+
+    def field(self, name: str) -> tuple[Space, IntArray]:
+        """The values of one field, and for each label the index of its value: [len(self)]."""
+        place = self.fields.index(name)
+        values = [label[place] for label in self.labels] if self.is_product else self.labels  # type: ignore[index]
+        space = Space.sorted(values)
+        return space, space.indices(values)
+
+    def union(self, other: Space) -> Space:
+        """The labels of both, in their order; the fields must be the same."""
+        if self == other:
+            return self
+        if self.fields != other.fields:
+            raise ValueError(f"fields {self.fields} and {other.fields} cannot be united")
+        return Space.sorted([*self.labels, *other.labels], self.fields)
