@@ -344,8 +344,8 @@ def test_horizon_of_zero_is_refused(replay: bool) -> None:
 def test_prior_that_is_not_positive_is_refused(prior_count: float) -> None:
     with pytest.raises(ValueError, match=f"prior_count is {prior_count}; prior counts must be finite and positive"):
         TL(ALONE.ideal, prior_count)
-    with pytest.raises(ValueError, match=f"the background count must be positive, not {prior_count}"):
-        FPDLearn(ALONE.ideal, prior_count=prior_count).start(ALONE.counts)
+    with pytest.raises(ValueError, match=f"prior_count is {prior_count}; prior counts must be finite and positive"):
+        FPDLearn(ALONE.ideal, prior_count=prior_count)
 
 
 def test_agent_for_a_goal_of_another_size_than_the_log_is_refused() -> None:
@@ -353,6 +353,10 @@ def test_agent_for_a_goal_of_another_size_than_the_log_is_refused() -> None:
     for agent in (Rand(larger), Clone(larger), TL(larger), FPDLearn(larger)):
         with pytest.raises(ValueError, match="the goal is over 4 states and 4 actions, the log over 3 states"):
             agent.start(ALONE.counts)
+    scripts = Scripted(np.full((1, 4, 4), 0.25)), FPD(DenseModel(np.full((4, 4, 4), 0.25)), larger)
+    for script in scripts:
+        with pytest.raises(ValueError, match=r"the policy is over \(4, 4\) states and actions, the system has \(3, "):
+            script.start(ALONE.counts)
 
 
 @pytest.mark.parametrize(

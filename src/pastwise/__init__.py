@@ -1,14 +1,19 @@
 """Turn yesterday's decisions into a policy for today's goal.
 
-From a log of past transitions and a new goal, an ideal closed-loop model, pastwise learns a stochastic decision policy
-for that goal. The public names are here; `docs/design.md` tells where each comes from.
+From a log of past transitions and a new goal, pastwise learns a stochastic decision policy for that goal. The public
+names are here; `docs/design.md` tells where each comes from.
 """
 
+from pastwise.adapters.columns import Columns
+from pastwise.adapters.tables import LogWarning, count_transitions
+from pastwise.adapters.validate import validate_log
 from pastwise.agents import FPD, TL, Agent, Clone, FPDLearn, Rand, Scripted, TLExplore
 from pastwise.counts import TransitionCounts, Transitions
 from pastwise.design import Design, InfeasibleError, Optimum, design, first_rule, implied_reward, mdp_optimum
 from pastwise.explore import EpsilonGreedy, Gate
+from pastwise.goal import Goal
 from pastwise.ideal import IdealModel
+from pastwise.learner import TransferLearner, load
 from pastwise.loop import FiniteSystem, System, Trajectory, log_probability, run
 from pastwise.models import DenseModel, LearnedModel, SparseModel, TransitionModel
 from pastwise.numerics import Streams
@@ -21,6 +26,7 @@ from pastwise.posterior import (
     prior_concentration,
     transition_weight,
 )
+from pastwise.results import Rule, UnseenStateWarning
 from pastwise.similarity import kl_divergence, normalised_similarity, plain_similarity, task_weight, weigh_tasks
 from pastwise.spaces import Space
 
@@ -31,17 +37,21 @@ __all__ = [
     "TL",
     "Agent",
     "Clone",
+    "Columns",
     "DenseModel",
     "Design",
     "EpsilonGreedy",
     "FPDLearn",
     "FiniteSystem",
     "Gate",
+    "Goal",
     "IdealModel",
     "InfeasibleError",
     "LearnedModel",
+    "LogWarning",
     "Optimum",
     "Rand",
+    "Rule",
     "Scripted",
     "Space",
     "SparseModel",
@@ -49,10 +59,13 @@ __all__ = [
     "System",
     "TLExplore",
     "Trajectory",
+    "TransferLearner",
     "TransitionCounts",
     "TransitionModel",
     "Transitions",
+    "UnseenStateWarning",
     "concentration",
+    "count_transitions",
     "default_prior_count",
     "design",
     "first_rule",
@@ -60,6 +73,7 @@ __all__ = [
     "implied_reward",
     "kl_divergence",
     "learned_rule",
+    "load",
     "log_probability",
     "mdp_optimum",
     "normalised_similarity",
@@ -69,5 +83,6 @@ __all__ = [
     "run",
     "task_weight",
     "transition_weight",
+    "validate_log",
     "weigh_tasks",
 ]

@@ -69,6 +69,14 @@ def uniform_rule(ideal: IdealModel) -> FloatArray:
     return normalise(ideal.allowed.astype(np.float64))
 
 
+def behaviour_rule(counts: TransitionCounts, ideal: IdealModel) -> FloatArray:
+    """What the log did: each allowed action's share of a state's records, uniform in unseen states: [..., S, A]."""
+    require_same_sizes(counts, ideal)
+    done = np.where(ideal.allowed, counts.by_state_action(counts.weight), 0.0)
+    seen = done.sum(axis=-1, keepdims=True) > 0
+    return normalise(np.where(seen, done, uniform_rule(ideal)))
+
+
 @dataclass
 class Script:
     """A policy [..., H, S, A] and how far it has been followed: memory of those who learn nothing while they act."""
@@ -113,7 +121,10 @@ class Scripted(_Follower):
         object.__setattr__(self, "policy", frozen(policy))
 
     def start(self, counts: TransitionCounts, recent: Transitions | None = None) -> Script:
-        """Memory at the first epoch; the log is not used."""
+        """Memory at the first epoch; of the log only its shape is used."""
+        sizes = (len(counts.states), len(counts.actions))
+        if self.policy.shape[-2:] != sizes:
+            raise ValueError(f"the policy is over {self.policy.shape[-2:]} states and actions, the system has {sizes}")
         return Script(self.policy, batch_index(counts.shape))
 
 
@@ -141,11 +152,7 @@ class Clone(_Follower):
 
     def start(self, counts: TransitionCounts, recent: Transitions | None = None) -> Script:
         """Memory that holds the log's own behaviour."""
-        require_same_sizes(counts, self.ideal)
-        done = np.where(self.ideal.allowed, counts.by_state_action(counts.weight), 0.0)
-        seen = done.sum(axis=-1, keepdims=True) > 0
-        rule = normalise(np.where(seen, done, uniform_rule(self.ideal)))
-        return Script(rule[..., None, :, :], batch_index(counts.shape))
+        return Script(behaviour_rule(counts, self.ideal)[..., None, :, :], batch_index(counts.shape))
 
 
 @dataclass(frozen=True)
@@ -181,7 +188,10 @@ class FPD(_Follower):
         return first_rule(self.model, self.ideal, self.horizon)[..., None, :, :]
 
     def start(self, counts: TransitionCounts, recent: Transitions | None = None) -> Script:
-        """Memory at the first epoch; the log is not used."""
+        """Memory at the first epoch; of the log only its shape is used."""
+        sizes = (len(counts.states), len(counts.actions))
+        if self.policy.shape[-2:] != sizes:
+            raise ValueError(f"the policy is over {self.policy.shape[-2:]} states and actions, the system has {sizes}")
         return Script(self.policy, batch_index(counts.shape))
 
 
@@ -263,6 +273,12 @@ class TLExplore:
     gate: Gate = field(default_factory=Gate)
     explore: EpsilonGreedy = field(default_factory=EpsilonGreedy)
 
+    @cached_property
+    def uniform(self) -> FloatArray:
+        """The rule to explore by: [S, A]."""
+        ideal = self.learner.ideal
+        return np.broadcast_to(uniform_rule(ideal), (ideal.num_states, ideal.num_actions))
+
     def start(self, counts: TransitionCounts, recent: Transitions | None = None) -> Exploration:
         """Memory of the past log; the gate starts on its last records, and is open if none are given."""
         similarity = np.empty((*counts.shape, 0))
@@ -272,10 +288,8 @@ class TLExplore:
 
     def rule(self, memory: Exploration, state: IntArray, rng: Random) -> FloatArray:
         """The learned rule or, by the gate and a coin, the uniform one: [..., A]."""
-        ideal = self.learner.ideal
         learned = self.learner.rule(memory.learned, state, rng)
-        uniform = np.broadcast_to(uniform_rule(ideal), (ideal.num_states, ideal.num_actions))[state]
-        return self.explore(learned, uniform, self.gate.is_open(memory.window), rng.random(np.shape(state)))
+        return self.explore(learned, self.uniform[state], self.gate.is_open(memory.window), rng.random(np.shape(state)))
 
     def observe(self, memory: Exploration, state: IntArray, action: IntArray, next_state: IntArray) -> None:
         """Learn from one transition of each run, and note its similarity."""
@@ -316,6 +330,8 @@ class FPDLearn:
 
     def __post_init__(self) -> None:
         require_horizon(self.horizon)
+        if self.prior_count is not None:
+            prior_concentration(self.ideal, self.prior_count)  # a bad one is an error now
 
     def start(self, counts: TransitionCounts, recent: Transitions | None = None) -> Planning:
         """Memory of the past log: the model learned from it."""

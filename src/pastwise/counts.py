@@ -11,6 +11,7 @@ are independent logs, so one set of counts may hold those of ten thousand simula
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import pairwise
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pastwise.numerics import FloatArray, IntArray, frozen, group_sum, where_first
+from pastwise.numerics import BoolArray, FloatArray, IntArray, frozen, group_sum, where_first
 from pastwise.spaces import Space
 
 
@@ -127,6 +128,27 @@ class TransitionCounts:
         return cls(states, actions, key.ravel(), ones, w.ravel(), w.ravel() ** 2, shape)._grouped()
 
     @classmethod
+    def from_groups(
+        cls,
+        states: Space,
+        actions: Space,
+        index: tuple[IntArray, IntArray, IntArray, IntArray],
+        sums: tuple[IntArray, FloatArray, FloatArray],
+        tasks: Space | None = None,
+        decay: Decay | None = None,
+    ) -> TransitionCounts:
+        """Counts that an engine has already summed.
+
+        Parameters
+        ----------
+        index : task, state, action and next state of each group, [groups]
+        sums : records, weights and squared weights of each group, [groups]
+        """
+        key = flat_key(*index, len(states), len(actions))
+        shape = () if tasks is None else (len(tasks),)
+        return cls(states, actions, key, *sums, shape, tasks, decay=decay)._grouped()
+
+    @classmethod
     def from_transitions(cls, log: Transitions, states: Space, actions: Space) -> TransitionCounts:
         """Count a log of records by index."""
         return cls.from_records(*log, states=states, actions=actions)
@@ -183,6 +205,22 @@ class TransitionCounts:
         """The same records with their weights multiplied by ``factor``, broadcastable to [distinct]."""
         squared = np.asarray(factor) ** 2
         return replace(self, weight=self.weight * factor, weight_squared=self.weight_squared * squared)
+
+    def plus(self, added: Mapping[int, Sequence[float]]) -> TransitionCounts:
+        """The same with further records: key -> number, weight and squared weight."""
+        if not added:
+            return self
+        rows = np.array(list(added.values()))
+        extra = (np.array(list(added), dtype=np.int64), rows[:, 0].astype(np.int64), rows[:, 1], rows[:, 2])
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), more]) for name, more in zip(COLUMNS, extra, strict=True)
+        }
+        return replace(self, **columns)._grouped()
+
+    def where(self, mask: BoolArray | slice) -> TransitionCounts:
+        """The counts of some of the distinct transitions: mask [distinct]."""
+        kept: dict[str, Any] = {name: getattr(self, name)[mask] for name in COLUMNS}
+        return replace(self, **kept)
 
     def total(self) -> TransitionCounts:
         """All logs taken as one: no leading axes, no tasks."""
@@ -246,6 +284,34 @@ class TransitionCounts:
             one, two = one.as_of(later), two.as_of(later)
         columns: dict[str, Any] = {n: np.concatenate([getattr(one, n), getattr(two, n)]) for n in COLUMNS}
         return replace(one, **columns, terminal=np.union1d(one.terminal, two.terminal))._grouped()
+
+
+class LiveCounts:
+    """Counts of a single log that records are added to, one at a time, without looking at the rest of it."""
+
+    def __init__(self, counts: TransitionCounts) -> None:
+        self._base = counts
+        self._added: dict[int, dict[int, list[float]]] = {}  # row -> key -> records, weight, squared weight
+
+    def add(self, state: int, action: int, next_state: int, weight: float) -> None:
+        """Take in one record, given by index."""
+        S, A = len(self._base.states), len(self._base.actions)
+        row = state * A + action
+        sums = self._added.setdefault(row, {}).setdefault(row * S + next_state, [0, 0.0, 0.0])
+        for place, value in enumerate((1, weight, weight**2)):
+            sums[place] += value
+
+    def row(self, state: int, action: int) -> TransitionCounts:
+        """The counts of one state and action alone."""
+        S, row = len(self._base.states), state * len(self._base.actions) + action
+        start, stop = np.searchsorted(self._base.key, (row * S, (row + 1) * S))
+        base = self._base.where(slice(start, stop))
+        return base.plus(self._added.get(row, {}))
+
+    def counts(self) -> TransitionCounts:
+        """All counts, frozen."""
+        added = {key: sums for row in self._added.values() for key, sums in row.items()}
+        return self._base.plus(added)
 
 
 COLUMNS = ("key", "records", "weight", "weight_squared")

@@ -145,7 +145,7 @@ def _rule_of(preference: FloatArray, log_gamma: FloatArray) -> FloatArray:
 
 def require_horizon(horizon: int) -> None:
     """Refuse a horizon without epochs."""
-    if horizon < 1:
+    if horizon != int(horizon) or horizon < 1:
         raise ValueError(f"the horizon must be at least 1, not {horizon}")
 
 
@@ -205,7 +205,11 @@ def mdp_optimum(model: TransitionModel, reward: ArrayLike, horizon: int) -> Opti
     """
     require_horizon(horizon)
     table = np.asarray(reward, dtype=np.float64)
+    if not np.isfinite(table).all():
+        raise ValueError(f"reward{list(where_first(~np.isfinite(table)))} is not finite")
     S, A = model.num_states, model.num_actions
+    if table.ndim == 0 or any(n not in (1, m) for n, m in zip(table.shape[::-1], (S, A, S), strict=False)):
+        raise ValueError(f"reward of shape {table.shape} does not fit {(S, A, S)}")
     expected = model.expect(table) if table.ndim == 1 else model.expect_each(table)
     expected = np.broadcast_to(expected, (*expected.shape[:-2], S, A))
     value = [np.zeros(expected.shape[:-1])]

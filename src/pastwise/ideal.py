@@ -16,6 +16,7 @@ Paper: Definition 3 [def:ideal_closed-loop_beh].
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -158,13 +159,13 @@ class IdealModel:
         rule = np.broadcast_to(self.log_rule, (*self.log_rule.shape[:-2], S, A))
         return np.asarray(transition[..., state, action, next_state] + rule[..., state, action])
 
-    @property
+    @cached_property
     def log_peak(self) -> FloatArray:
         """Ln of the largest joint value, over all transitions: [...]."""
         best = self.log_transition.max(axis=-1)
         return np.asarray((best + self.log_rule).max(axis=(-2, -1)))
 
-    @property
+    @cached_property
     def log_floor(self) -> FloatArray:
         """Ln of the smallest positive joint value, over all transitions: [...]."""
         least = _without_zeros(self.log_transition).min(axis=-1)

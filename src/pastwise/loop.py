@@ -149,6 +149,8 @@ def log_probability(system: FiniteSystem, policy: FloatArray, trajectory: Trajec
 
     Paper: Eq. (1) [eq:closed-loop_beh].
     """
+    if policy.ndim < 3:
+        raise ValueError(f"a policy is [..., epoch, state, action]; got shape {policy.shape}")
     state, action, next_state = trajectory.transitions
     here, epochs, num_steps = batch_index(system.shape), policy.shape[-3], action.shape[-1]
     if epochs not in (1, num_steps):

@@ -14,6 +14,7 @@ Paper: Section III-B, Eqs. (5)-(10).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -80,14 +81,21 @@ def require_same_sizes(counts: TransitionCounts, ideal: IdealModel) -> None:
         )
 
 
-def transition_weight(
+def similarity_of(
     counts: TransitionCounts, ideal: IdealModel, similarity: Similarity = normalised_similarity
 ) -> FloatArray:
-    """Total weight of the records of each distinct transition, zero where an action is not allowed: [..., distinct]."""
+    """Similarity of each distinct transition, zero where its action is not allowed: [..., distinct]."""
     require_same_sizes(counts, ideal)
     where = (counts.state, counts.action)
     allowed = np.broadcast_to(ideal.allowed, (ideal.num_states, ideal.num_actions))[where]
-    return counts.weight * similarity(ideal, *where, counts.next_state) * allowed
+    return similarity(ideal, *where, counts.next_state) * allowed
+
+
+def transition_weight(
+    counts: TransitionCounts, ideal: IdealModel, similarity: Similarity = normalised_similarity
+) -> FloatArray:
+    """Total weight of the records of each distinct transition: [..., distinct]."""
+    return counts.weight * similarity_of(counts, ideal, similarity)
 
 
 def gather_evidence(
@@ -163,3 +171,42 @@ def predictive(concentration: FloatArray) -> FloatArray:
     Paper: Eq. (5) [eq:closed-loop_beh_data].
     """
     return np.asarray(concentration / concentration.sum(axis=(-2, -1), keepdims=True))
+
+
+@dataclass(frozen=True, eq=False)
+class StateSupport:
+    """What the rule of each state rests on: arrays [..., S].
+
+    Attributes
+    ----------
+    records : number of records
+    similarity : their total similarity, the weight that they carry
+    effective : the number of equally similar records that would tell as much, (sum w)^2 / sum w^2; 0 without records
+    prior_share : the part of the rule that is the prior's
+    """
+
+    records: FloatArray
+    similarity: FloatArray
+    effective: FloatArray
+    prior_share: FloatArray
+
+
+def state_support(
+    counts: TransitionCounts,
+    ideal: IdealModel,
+    prior: FloatArray,
+    similarity: Similarity = normalised_similarity,
+) -> StateSupport:
+    """What the learned rule of each state rests on.
+
+    Twenty useless records have an effective number of 20 and a total similarity of next to nothing: trust goes by the
+    latter.
+    """
+    each = similarity_of(counts, ideal, similarity)
+    records, total, squares = (
+        counts.by_state_action(values).sum(axis=-1)
+        for values in (counts.records.astype(np.float64), counts.weight * each, counts.weight_squared * each**2)
+    )
+    effective = np.where(squares > 0, total**2 / np.where(squares > 0, squares, 1.0), 0.0)
+    prior_total = np.broadcast_to(prior.sum(axis=-1), total.shape)
+    return StateSupport(records, total, effective, prior_total / (total + prior_total))

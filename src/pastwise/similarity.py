@@ -46,6 +46,9 @@ def kl_divergence(past_ideal: IdealModel, ideal: IdealModel) -> FloatArray:
     """
     if not (past_ideal.normalised and ideal.normalised):
         raise ValueError("the divergence of an ideal made from a reward is not defined: it is not a distribution")
+    sizes = [(goal.num_states, goal.num_actions) for goal in (past_ideal, ideal)]
+    if sizes[0] != sizes[1]:
+        raise ValueError(f"goals over {sizes[0]} and {sizes[1]} states and actions cannot be compared")
     over_next = _relative(past_ideal.log_transition, ideal.log_transition).sum(axis=-1)
     over_actions = _relative(past_ideal.log_rule, ideal.log_rule)
     wanted = past_ideal.rule > 0
@@ -81,7 +84,16 @@ def weigh_tasks(
     divergence: Divergence = kl_divergence,
 ) -> TransitionCounts:
     """One set of counts out of several past tasks, each weighted by how near its known goal was to today's."""
-    weighted = [counts.scale(task_weight(past, ideal, divergence)[counts.state]) for counts, past in tasks]
-    if not weighted:
+    given = list(tasks)
+    if not given:
         raise ValueError("no past task was given")
+    first = given[0][0]
+    for counts, _ in given:
+        if (counts.states, counts.actions) != (first.states, first.actions):
+            raise ValueError("the tasks' counts are over different labels; relabel them to common ones first")
+        if (len(counts.states), len(counts.actions)) != (ideal.num_states, ideal.num_actions):
+            raise ValueError(
+                f"the goal is over {ideal.num_states} states and {ideal.num_actions} actions, a task is not"
+            )
+    weighted = [counts.scale(task_weight(past, ideal, divergence)[counts.state]) for counts, past in given]
     return sum(weighted[1:], start=weighted[0])

@@ -134,9 +134,11 @@ class Space:
         return space, space.indices(values)
 
     def union(self, other: Space) -> Space:
-        """The labels of both, in their order; the fields must be the same."""
-        if self == other:
-            return self
+        """The labels of both: the larger space if it holds the other, otherwise all of them in their order."""
         if self.fields != other.fields:
             raise ValueError(f"fields {self.fields} and {other.fields} cannot be united")
+        if all(label in self for label in other.labels):
+            return self
+        if all(label in other for label in self.labels):
+            return other
         return Space.sorted([*self.labels, *other.labels], self.fields)

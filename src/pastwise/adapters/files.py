@@ -24,7 +24,11 @@ def staged(directory: Path, owned: Iterable[str] = ()) -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix=".pastwise-", dir=directory) as stage:
             yield Path(stage)
             written = set()
-            for file in sorted(Path(stage).iterdir()):
+            files = sorted(Path(stage).iterdir())
+            for file in files:
+                if (directory / file.name).is_dir():
+                    raise ValueError(f"{directory / file.name} is a folder; a file of that name is to be written")
+            for file in files:
                 file.replace(directory / file.name)
                 written.add(file.name)
             for name in set(owned) - written:

@@ -42,6 +42,10 @@ def dirichlet_rows(uniform: FloatArray) -> FloatArray:
     return normalise(-np.log1p(-uniform))
 
 
+ROWS: Mapping[str, RowDraw] = {"uniform": uniform_rows, "dirichlet": dirichlet_rows}
+"""Ways to draw a row, by name."""
+
+
 def preferring(preferred: tuple[int, ...], num_states: int, num_actions: int, floor: float = 1e-5) -> IdealModel:
     """The goal that prefers some next states alike, gives every other one ``floor``, and has no wish for actions.
 
@@ -62,8 +66,9 @@ class PaperStudy:
     """Settings of the study; the defaults are the paper's.
 
     What the paper leaves open is an argument: how the rows of a transition model are drawn (``draw_rows``), the prior
-    count of the model that FPD_learn learns (``model_prior``; nu_0 by default, as TL has it), and how a horizon of
-    rules serves more epochs than it has (``replay``). The start state is uniform, drawn anew for the current task.
+    count of the model that FPD_learn learns (``model_prior``; nu_0 by default, as TL has it), how a horizon of rules
+    serves more epochs than it has (``replay``), and the distribution of the start state (``initial``; uniform by
+    default), which is drawn anew for the current task.
     """
 
     runs: int = 100
@@ -79,12 +84,14 @@ class PaperStudy:
     draw_rows: RowDraw = uniform_rows
     model_prior: float | None = None
     replay: bool = False
+    initial: tuple[float, ...] | None = None
     methods: Mapping[str, Method] = field(default_factory=lambda: PAPER_METHODS)
 
     def settings(self) -> dict[str, Any]:
         """The settings by name, as plain values."""
         plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("draw_rows", "methods")}
-        return plain | {"transitions": self.draw_rows.__name__.removesuffix("_rows"), "methods": list(self.methods)}
+        names = {draw: name for name, draw in ROWS.items()}
+        return plain | {"transitions": names.get(self.draw_rows, "other"), "methods": list(self.methods)}
 
     def goal(self, preferred: tuple[int, ...] = (0,)) -> IdealModel:
         """The ideal of a goal; today's by default."""
@@ -140,7 +147,7 @@ def simulate(study: PaperStudy, runs: range) -> Iterator[tuple[str, str, IntArra
     shape = (len(runs), study.num_states, study.num_actions, study.num_states)
     numbers = np.stack([drawing.random((len(runs),)) for _ in range(int(np.prod(shape[1:])))], axis=-1)
     model = DenseModel(study.draw_rows(numbers.reshape(shape)))
-    system = FiniteSystem(model)
+    system = FiniteSystem(model, study.initial)
     agents = {name: method.make(study, model) for name, method in study.methods.items()}
     same: dict[str, IntArray] = {}  # gains of the methods that do not read the log
     for past, preferred in PASTS.items():

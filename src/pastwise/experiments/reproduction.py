@@ -11,7 +11,7 @@ from typing import Any
 from pastwise.experiments import paper, timing
 from pastwise.experiments.claims import EXPLANATION, Claim, judge
 from pastwise.experiments.summary import Row, summarise
-from pastwise.report.figures import difference_boxplot, gain_boxplot, timing_plot
+from pastwise.report.figures import REFERENCES, difference_boxplot, gain_boxplot, timing_plot
 from pastwise.report.text import claims_page, write_csv
 
 OPTIONAL_FILES = ("timing.png", "timing.pdf")
@@ -53,10 +53,11 @@ class Reproduction:
 
     def _draw(self, directory: Path) -> None:
         by_past = {past: {m: g for (p, m), g in self.gains.items() if p == past} for past in paper.PASTS}
-        figures = {f"gains_{past}": gain_boxplot(methods, past) for past, methods in by_past.items()}
+        most = max(int(gains.max()) for gains in self.gains.values())
+        figures = {f"gains_{past}": gain_boxplot(methods, past, most) for past, methods in by_past.items()}
         figures["differences"] = difference_boxplot(
             {
-                past: {m: g - gains["Rand"] for m, g in gains.items() if m not in ("Rand", "clone", "optimum")}
+                past: {m: g - gains["Rand"] for m, g in gains.items() if m not in ("Rand", *REFERENCES)}
                 for past, gains in by_past.items()
             }
         )

@@ -31,11 +31,6 @@ class Interval:
         half = float(stdtrit(n - 1, (1 + CONFIDENCE) / 2) * standard_error(values))
         return cls(mean, mean - half, mean + half)
 
-    def __str__(self) -> str:
-        if self.low is None or self.high is None:
-            return f"{self.mean:+.2f}"
-        return f"{self.mean:+.2f} [{self.low:+.2f}, {self.high:+.2f}]"
-
 
 def standard_error(values: FloatArray | IntArray) -> float:
     """Standard error of the mean of values [n], n > 1."""

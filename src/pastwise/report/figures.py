@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,12 +33,27 @@ COLUMN = 3.5
 """Width of a column, in inches."""
 
 
-def _figure(width: float, height: float) -> Figure:
-    import matplotlib as mpl
+def require_matplotlib() -> None:
+    """Refuse to go on without the library that draws, before any work is done."""
+    if find_spec("matplotlib") is None:
+        raise ValueError("figures need matplotlib: pip install 'pastwise[plot]'")
+
+
+def _axes(width: float, height: float, rows: int = 1, columns: int = 1, **shared: Any) -> tuple[Figure, list[Axes]]:
+    """A figure of the house's style with its axes, row by row."""
+    require_matplotlib()
     from matplotlib.figure import Figure
 
-    mpl.rcParams.update({"font.size": 8, "axes.spines.top": False, "axes.spines.right": False})
-    return Figure(figsize=(width, height), dpi=300, layout="constrained")
+    figure = Figure(figsize=(width, height), dpi=300, layout="constrained")
+    axes = list(figure.subplots(rows, columns, squeeze=False, **shared).ravel())
+    for each in axes:
+        each.spines[["top", "right"]].set_visible(False)
+        each.tick_params(labelsize=7)
+        each.xaxis.label.set_size(8)
+        each.yaxis.label.set_size(8)
+        each.set_axisbelow(True)
+        each.grid(axis="y", color="0.92", linewidth=0.6)
+    return figure, axes
 
 
 def method_name(method: str) -> str:
@@ -67,13 +85,12 @@ def _boxes(axes: Axes, values: Sequence[IntArray], positions: Sequence[float], c
     )
 
 
-def gain_boxplot(gains: Mapping[str, IntArray], past: str) -> Figure:
-    """Gains of every method after one past: method -> [runs].
+def gain_boxplot(gains: Mapping[str, IntArray], past: str, most: int = 100) -> Figure:
+    """Gains of every method after one past: method -> [runs]; the axis reaches to ``most``.
 
     Paper: the figures of gains [fig:103], [fig:112], [fig:101].
     """
-    figure = _figure(COLUMN, 2.5)
-    axes = figure.add_subplot()
+    figure, (axes,) = _axes(COLUMN, 2.6)
     positions = [i + (0.3 if method in REFERENCES else 0.0) for i, method in enumerate(gains)]
     _boxes(axes, list(gains.values()), positions, [_colour(method) for method in gains])
     if any(method in REFERENCES for method in gains):
@@ -81,8 +98,8 @@ def gain_boxplot(gains: Mapping[str, IntArray], past: str) -> Figure:
         axes.axvline(border, color="0.7", linewidth=0.6, linestyle=":")
     axes.set_xticks(positions, [method_name(method) for method in gains], fontsize=6.5)
     axes.set_ylabel("gain (visits to $s^1$)")
-    axes.set_title(f"past goal {PAST_NAMES[past]}", fontsize=8)
-    axes.grid(axis="y", color="0.92", linewidth=0.6, zorder=0)
+    axes.set(ylim=(0, most + 3), xlim=(-0.6, positions[-1] + 0.7))
+    axes.set_title(f"past goal {PAST_NAMES[past]}; {len(gains['Rand'])} runs", fontsize=8)
     return figure
 
 
@@ -91,15 +108,13 @@ def difference_boxplot(differences: Mapping[str, Mapping[str, IntArray]]) -> Fig
 
     Paper: the figure of differences [fig:dif].
     """
-    figure = _figure(2 * COLUMN, 2.6)
-    panels = figure.subplots(1, len(differences), sharey=True, squeeze=False)[0]
+    figure, panels = _axes(COLUMN, 5.4, rows=len(differences), sharex=True, sharey=True)
     for axes, (past, methods) in zip(panels, differences.items(), strict=True):
+        axes.axhline(0, color="0.5", linewidth=0.8, zorder=0.5)
         _boxes(axes, list(methods.values()), range(len(methods)), [_colour(method) for method in methods])
-        axes.axhline(0, color="0.5", linewidth=0.8)
         axes.set_xticks(range(len(methods)), [method_name(method) for method in methods])
         axes.set_title(f"past goal {PAST_NAMES[past]}", fontsize=8)
-        axes.grid(axis="y", color="0.92", linewidth=0.6, zorder=0)
-    panels[0].set_ylabel("gain minus gain of Rand")
+    figure.supylabel("gain minus gain of Rand", fontsize=8)
     return figure
 
 
@@ -112,12 +127,11 @@ def timing_plot(sizes: Sequence[int], seconds: Mapping[str, FloatArray]) -> Figu
 
     Paper: the figure of time [fig:time_ns_first].
     """
-    figure = _figure(COLUMN, 2.5)
-    axes = figure.add_subplot()
+    figure, (axes,) = _axes(COLUMN, 2.6)
     styles = {
-        "TL_explore": ("#56B4E9", "o"),
-        "FPD_learn (dense)": ("#E69F00", "s"),
-        "FPD_learn (sparse)": ("#009E73", "^"),
+        "TL_explore": (COLOURS["TL_explore"], "o"),
+        "FPD_learn (dense)": (COLOURS["FPD_learn"], "s"),
+        "FPD_learn (sparse)": (COLOURS["optimum"], "^"),
     }
     for name, times in seconds.items():
         low, median, high = np.quantile(times, (0.25, 0.5, 0.75), axis=-1) * 1e3
@@ -127,5 +141,106 @@ def timing_plot(sizes: Sequence[int], seconds: Mapping[str, FloatArray]) -> Figu
         axes.plot(sizes, median, marker=marker, markersize=4, color=colour, label=f"{method_name(stem)} {note}")
     axes.set(xscale="log", yscale="log", xlabel="number of states", ylabel="time to the first rule (ms)")
     axes.legend(frameon=False, fontsize=7)
-    axes.grid(color="0.92", linewidth=0.6)
+    return figure
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyPicture:
+    """What there is to see of a learned policy.
+
+    Attributes
+    ----------
+    states, actions : labels as text
+    behaviour, rule : [S, A]
+        What was done, and what is advised.
+    support : [S]
+        Total similarity behind the advice in each state.
+    similarity, records : [distinct]
+        Similarity of each distinct past transition, and how often it occurred.
+    """
+
+    states: Sequence[str]
+    actions: Sequence[str]
+    behaviour: FloatArray
+    rule: FloatArray
+    support: FloatArray
+    similarity: FloatArray
+    records: IntArray
+
+
+MAX_STATES_DRAWN = 60
+
+
+def draw_policy(picture: PolicyPicture, folder: Path) -> None:
+    """Write the three figures of a policy into a folder: ``policy``, ``before_after`` and ``similarity``."""
+    figures = {
+        "policy": policy_heatmap(picture),
+        "before_after": before_after(picture),
+        "similarity": similarity_histogram(picture.similarity, picture.records),
+    }
+    for name, figure in figures.items():
+        figure.savefig(folder / f"{name}.png")
+
+
+def policy_heatmap(picture: PolicyPicture) -> Figure:
+    """The advice: colour is probability, opacity the similarity behind it."""
+    figure, (axes,) = _axes(_width(picture), _height(picture))
+    _heat(axes, picture, picture.rule, np.minimum(1.0, 0.15 + 0.85 * picture.support))
+    axes.set_title("advised; faint where little similarity stands behind it", fontsize=8)
+    return figure
+
+
+def before_after(picture: PolicyPicture) -> Figure:
+    """What was done beside what is advised."""
+    figure, (before, after) = _axes(1.7 * _width(picture), _height(picture), columns=2, sharey=True)
+    _heat(before, picture, picture.behaviour, np.ones(len(picture.states)))
+    _heat(after, picture, picture.rule, np.ones(len(picture.states)))
+    before.set_title("what was done", fontsize=8)
+    after.set_title("what is advised", fontsize=8)
+    return figure
+
+
+def _width(picture: PolicyPicture) -> float:
+    longest = max(len(state) for state in picture.states)
+    return 1.0 + 0.06 * min(longest, 40) + 0.55 * len(picture.actions)
+
+
+def _height(picture: PolicyPicture) -> float:
+    return 0.9 + 0.24 * min(len(picture.states), MAX_STATES_DRAWN)
+
+
+def _heat(axes: Axes, picture: PolicyPicture, rule: FloatArray, opacity: FloatArray) -> None:
+    """A cell for each state and action, with its probability where there is room."""
+    import matplotlib as mpl
+
+    shown = min(len(picture.states), MAX_STATES_DRAWN)
+    colours = mpl.colormaps["Blues"](0.05 + 0.9 * rule[:shown])
+    colours[..., 3] = opacity[:shown, None]
+    axes.imshow(colours, aspect="auto")
+    axes.grid(visible=False)
+    axes.set_xticks(range(len(picture.actions)), picture.actions, rotation=30, ha="right")
+    axes.set_yticks(range(shown), picture.states[:shown])
+    for state, row in enumerate(rule[:shown]):
+        for action, probability in enumerate(row):
+            dark = probability * opacity[state] > 0.55
+            axes.text(
+                action,
+                state,
+                f"{probability:.2f}",
+                ha="center",
+                va="center",
+                fontsize=6,
+                color="white" if dark else "black",
+            )
+
+
+def similarity_histogram(similarity: FloatArray, records: IntArray) -> Figure:
+    """How many past records serve the goal, and how well: similarity [distinct], records [distinct]."""
+    figure, (axes,) = _axes(COLUMN, 2.2)
+    edges = np.linspace(0, 1, 21)
+    counts, _ = np.histogram(similarity, bins=edges, weights=records)
+    axes.bar(edges[:-1], counts, width=0.05, align="edge", color=COLOURS["TL"], edgecolor="white", linewidth=0.4)
+    axes.set(xlabel="similarity to the goal", ylabel="past records", xlim=(0, 1))
+    if (counts > 0).sum() > 1 and counts.max() > 50 * counts[counts > 0].min():
+        axes.set_yscale("log")
     return figure

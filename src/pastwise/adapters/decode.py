@@ -1,0 +1,260 @@
+"""From the groups that an engine returns to transition counts, and to findings about what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date, time
+from decimal import Decimal
+from itertools import pairwise
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pastwise.adapters.columns import Columns, Edges
+from pastwise.adapters.query import FAR, FOLLOWED, NO_AGE, NO_EPISODE, NO_TIME, SAME_TIME
+from pastwise.counts import Decay, TransitionCounts
+from pastwise.numerics import BoolArray, FloatArray, IntArray
+from pastwise.spaces import Label, Space, sort_key
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAX_LABELS = 3_000_000
+"""More distinct labels than this in a column are taken for free text or an identifier."""
+
+MISSING, NOT_FINITE, OUT_OF_RANGE = -1, -2, -3
+"""Codes of values that are no label."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something in a log that its owner should know of."""
+
+    code: str
+    message: str
+    rows: int
+    fix: str
+    examples: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read of a log: its counts, and what was found on the way."""
+
+    counts: TransitionCounts
+    columns: Columns
+    rows: int
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Codes of one part of the transitions, [groups, fields], and the labels that each field's codes stand for."""
+
+    codes: IntArray
+    labels: list[list[Label]]
+
+    @property
+    def bad(self) -> IntArray:
+        """Zero where every field has a label, otherwise the code that tells why not: [groups]."""
+        return np.asarray(np.minimum(self.codes.min(axis=-1), 0))
+
+
+def decode(grouped: pa.Table, columns: Columns, decay: Decay | None) -> Reading:
+    """Labels to indices, bad values to findings, the rest to counts."""
+    rows, status = (_numbers(grouped, name).astype(np.int64) for name in ("rows", "status"))
+    if rows.sum() == 0:
+        raise ValueError("the log has no records")
+    records, weight, squared = _checked_sums(grouped, columns, rows)
+    state, follows = _parts(grouped, ("state", "next"), columns.state, columns.bins)
+    (action,) = _parts(grouped, ("action",), columns.action, columns.bins)
+    findings = _left_out(rows, status, {"state": state.bad, "action": action.bad, "next state": follows.bad})
+    usable = (status == FOLLOWED) & (state.bad == 0) & (action.bad == 0) & (follows.bad == 0) & (records > 0)
+    if not usable.any():
+        reasons = "; ".join(finding.message for finding in findings) or "no record is followed by another"
+        raise ValueError(f"the log has no usable transition: {reasons}")
+    both = np.concatenate([state.codes[usable], follows.codes[usable]])
+    states, (s, n) = _space(both, state.labels, columns.state, 2)
+    actions, (a,) = _space(action.codes[usable], action.labels, columns.action)
+    tasks, batch = None, np.zeros(len(s), dtype=np.int64)
+    if columns.task:
+        (task,) = _parts(grouped, ("task",), (columns.task,), {})
+        if (task.bad[usable] < 0).any():
+            raise ValueError(f"the task column {columns.task!r} has missing values")
+        tasks, (batch,) = _space(task.codes[usable], task.labels, (columns.task,))
+    counts = TransitionCounts.from_groups(
+        states, actions, (batch, s, a, n), (records[usable], weight[usable], squared[usable]), tasks, decay
+    )
+    counts, ended = _ended(counts, columns.terminal)
+    return Reading(counts, columns, int(rows.sum()), (*findings, *ended))
+
+
+def _numbers(grouped: pa.Table, name: str) -> FloatArray:
+    """A column of numbers; a missing one is not-a-number."""
+    import pyarrow as pa
+
+    return np.asarray(_as_numpy(grouped.column(name).cast(pa.float64()).fill_null(float("nan"))))
+
+
+def _as_numpy(column: pa.ChunkedArray) -> Any:
+    """The numbers of a column without missing ones (by DLPack: pyarrow's own way would import pandas)."""
+    chunks = [np.from_dlpack(chunk) for chunk in column.chunks if len(chunk)]
+    return np.concatenate(chunks) if chunks else np.empty(0)
+
+
+def _checked_sums(grouped: pa.Table, columns: Columns, rows: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Records, weights and squared weights of each group; bad counts and weights are errors."""
+
+    def refuse(bad: BoolArray, what: str) -> None:
+        if bad.any():
+            raise ValueError(f"{what} (in {int(rows[bad].sum())} of the rows grouped with such a one)")
+
+    records = rows
+    if columns.count:
+        refuse(_numbers(grouped, "no count") > 0, f"the count column {columns.count!r} has missing values")
+        refuse(_numbers(grouped, "least count") < 0, f"the count column {columns.count!r} has negative values")
+        refuse(_numbers(grouped, "odd count") > 0, f"the count column {columns.count!r} has values that are not whole")
+        records = _numbers(grouped, "records").astype(np.int64)
+    if columns.weight:
+        missing = f"the weight column {columns.weight!r} has missing values or values that are not numbers"
+        refuse(_numbers(grouped, "no weight") > 0, missing)
+        least = _numbers(grouped, "least weight")
+        refuse(
+            least <= 0, f"the weight column {columns.weight!r} has values that are not positive; leave those rows out"
+        )
+    if not (columns.weight or columns.age):
+        return records, records.astype(np.float64), records.astype(np.float64)
+    weight, squared = _numbers(grouped, "sum of weights"), _numbers(grouped, "sum of squares")
+    refuse(np.isinf(weight), f"the weight column {columns.weight!r} has infinite values")
+    return records, np.nan_to_num(weight), np.nan_to_num(squared)
+
+
+def _parts(
+    grouped: pa.Table, parts: tuple[str, ...], names: tuple[str, ...], bins: Mapping[str, Edges | int]
+) -> list[_Part]:
+    """Codes of parts that share their labels, such as state and next state, field by field."""
+    codes: list[list[IntArray]] = [[] for _ in parts]
+    labels: list[list[Label]] = []
+    for i, name in enumerate(names):
+        fields = [grouped.column(f"{part} {i}" if part != "task" else part) for part in parts]
+        edges = bins.get(name)
+        found, values = _intervals(fields, edges) if isinstance(edges, tuple) else _encoded(fields, name)
+        labels.append(values)
+        for each, column in zip(codes, found, strict=True):
+            each.append(column)
+    return [_Part(np.stack(each, axis=-1), labels) for each in codes]
+
+
+def _intervals(fields: list[pa.ChunkedArray], edges: Edges) -> tuple[list[IntArray], list[Label]]:
+    import pyarrow as pa
+
+    labels: list[Label] = [f"[{low:g}, {high:g})" for low, high in pairwise(edges)]
+    labels[-1] = f"[{edges[-2]:g}, {edges[-1]:g}]"
+    numbers = [_as_numpy(column.cast(pa.int64()).fill_null(-1)) for column in fields]
+    inside = [(number > 0) & (number < len(edges)) for number in numbers]
+    bad = [np.where(number < 0, MISSING, OUT_OF_RANGE) for number in numbers]
+    return [np.where(i, n - 1, b) for i, n, b in zip(inside, numbers, bad, strict=True)], labels
+
+
+def _encoded(fields: list[pa.ChunkedArray], name: str) -> tuple[list[IntArray], list[Label]]:
+    """Codes of columns that share their labels, and the labels; a value that is no label has a negative code."""
+    import pyarrow as pa
+
+    plain = [f.cast(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in fields]
+    try:
+        same = [column.cast(plain[0].type) for column in plain]
+    except pa.ArrowInvalid:
+        types = " and ".join(str(column.type) for column in plain)
+        raise ValueError(f"the state {name!r} and its next state are of different types: {types}") from None
+    encoded = pa.chunked_array([c for column in same for c in column.chunks], same[0].type).combine_chunks()
+    encoded = (encoded if isinstance(encoded, pa.Array) else encoded.chunk(0)).dictionary_encode()
+    if len(encoded.dictionary) > MAX_LABELS:
+        raise ValueError(
+            f"the column {name!r} has {len(encoded.dictionary):,} different values: is it free text or an identifier? "
+            "Group its values first, or give bins"
+        )
+    labels = [_label(value, name) for value in encoded.dictionary.to_pylist()]
+    finite = np.array([not isinstance(label, float) or isfinite(label) for label in labels], dtype=bool)
+    codes = np.array(np.from_dlpack(encoded.indices.fill_null(MISSING)), dtype=np.int64)
+    if not finite.all():
+        codes = np.where((codes >= 0) & ~finite[codes], NOT_FINITE, codes)
+    return np.split(codes, len(fields)), labels
+
+
+def _label(value: Any, name: str) -> Label:
+    if isinstance(value, (str, bool, int, float)):
+        return value
+    if isinstance(value, (date, time)):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return float(value)
+    raise ValueError(f"the column {name!r} holds {type(value).__name__}; a label is text, a number or a boolean")
+
+
+def _space(
+    codes: IntArray, labels: list[list[Label]], names: tuple[str, ...], parts: int = 1
+) -> tuple[Space, list[IntArray]]:
+    """The space of the combinations that occur, and the indices of each part: codes [parts * groups, fields]."""
+    combinations, index = np.unique(codes, axis=0, return_inverse=True)
+    if len(names) == 1:
+        found: list[Label] = [labels[0][code] for code in combinations[:, 0].tolist()]
+    else:
+        found = [tuple(labels[f][code] for f, code in enumerate(row)) for row in combinations.tolist()]
+    order = sorted(range(len(found)), key=lambda place: sort_key(found[place]))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return Space([found[place] for place in order], names), np.split(rank[index.ravel()], parts)
+
+
+REASONS: dict[int, tuple[str, str, str]] = {
+    MISSING: ("missing", "without", "Fill the gaps, or leave those records out"),
+    NOT_FINITE: ("not-finite", "with an infinite or undefined", "Mend or leave out those records"),
+    OUT_OF_RANGE: ("out-of-range", "outside the bins of their", "Widen the bins, or leave those records out"),
+}
+UNFOLLOWED: dict[int, tuple[str, str, str]] = {
+    FAR: (
+        "gap",
+        "{} records were followed too late, by more than max_gap",
+        "That breaks the chain; raise max_gap if not meant",
+    ),
+    SAME_TIME: (
+        "duplicate-time",
+        "{} records share episode and time with another",
+        "Keep one of each, or give a finer time",
+    ),
+    NO_EPISODE: ("missing-episode", "{} records without an episode were left out", "Fill the gaps"),
+    NO_TIME: ("missing-time", "{} records without a time were left out", "Fill the gaps"),
+    NO_AGE: ("missing-age", "{} records without an age were left out", "Fill the gaps"),
+}
+
+
+def _left_out(rows: IntArray, status: IntArray, bad: Mapping[str, IntArray]) -> list[Finding]:
+    findings = []
+    for reason, (code, message, fix) in UNFOLLOWED.items():
+        number = int(rows[status == reason].sum())
+        if number:
+            findings.append(Finding(code, message.format(number), number, fix))
+    for part, codes in bad.items():
+        for reason, (code, how, fix) in REASONS.items():
+            number = int(rows[(status == FOLLOWED) & (codes == reason)].sum())
+            if number:
+                message = f"{number} records {how} {part} were left out"
+                findings.append(Finding(f"{code}-{part.replace(' ', '-')}", message, number, fix))
+    return findings
+
+
+def _ended(counts: TransitionCounts, terminal: tuple[Label, ...]) -> tuple[TransitionCounts, list[Finding]]:
+    """The counts with their terminal states, and without the records that leave one."""
+    if not terminal:
+        return counts, []
+    try:
+        ends = np.unique(counts.states.indices(terminal))
+    except ValueError as error:
+        raise ValueError(f"terminal: {error}") from None
+    leaving = np.isin(counts.state, ends)
+    left = int(counts.records[leaving].sum())
+    kept = replace(counts.where(~leaving), terminal=ends)
+    message, fix = f"{left} records that leave a terminal state were left out", "Is the state really terminal?"
+    return kept, [Finding("after-terminal", message, left, fix)] if left else []

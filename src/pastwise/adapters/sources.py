@@ -1,0 +1,229 @@
+"""Where a log may come from: files, data frames, relations, queries. All become one lazy frame.
+
+Files and tables in memory are read by DuckDB, in this process; what already has an engine (polars, DuckDB, Ibis,
+Spark) stays in it. Nothing is read before the result of a query is collected, and only that leaves the engine.
+"""
+
+from __future__ import annotations
+
+import atexit
+import csv
+import gc
+import glob
+import gzip
+import io
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import duckdb
+    import narwhals as nw
+
+CSV, PARQUET, JSON = (".csv", ".tsv", ".txt"), (".parquet", ".pq"), (".jsonl", ".ndjson", ".json")
+SAMPLE_ROWS = 1000
+"""Rows of a CSV file from which the type of a column that must be a number or a date is told."""
+
+
+def open_table(table: Any, text_columns: Sequence[str] = (), *, numbered: bool = False) -> nw.LazyFrame[Any]:
+    """A lazy frame of any log.
+
+    Parameters
+    ----------
+    table : path, glob, list of paths, mapping of columns, or a frame of any library that narwhals knows
+    text_columns : sequence of str
+        Columns of a CSV file that are text whatever they look like; the others get the type that they look like.
+    numbered : bool
+        Add a column ``row`` with the number of the record, from 1 on, where the source has an order.
+    """
+    import narwhals as nw
+
+    if isinstance(table, (str, Path)) or (isinstance(table, Sequence) and table and isinstance(table[0], (str, Path))):
+        return _numbered(_files(table, set(text_columns)), numbered)
+    if isinstance(table, Mapping):
+        return _numbered(_arrow(_arrow_table(dict(table))), numbered)
+    try:
+        frame = nw.from_native(table)
+    except TypeError:
+        raise ValueError(
+            "a log is a path, a mapping of columns, or a table of pandas, polars, pyarrow, DuckDB, Ibis or PySpark; "
+            f"not {type(table).__name__}"
+        ) from None
+    if isinstance(frame, nw.LazyFrame):
+        return frame
+    if frame.implementation.is_polars():
+        eager = frame.with_row_index("row").with_columns(nw.col("row") + 1) if numbered else frame
+        lazy: nw.LazyFrame[Any] = eager.lazy()
+        return lazy
+    native = frame.to_native()
+    return _numbered(_arrow(native if frame.implementation.is_pyarrow() else _arrow_table(native)), numbered)
+
+
+def library_of(table: Any) -> str | None:
+    """Name of the data frame library that a table in memory is of, if it is of one that can hold results."""
+    import narwhals as nw
+
+    try:
+        name = str(nw.from_native(table).implementation)
+    except TypeError:
+        return None
+    return name if name in ("pandas", "polars", "pyarrow") else None
+
+
+def _numbered(relation: duckdb.DuckDBPyRelation, numbered: bool) -> nw.LazyFrame[Any]:
+    import narwhals as nw
+
+    _tidy_at_exit()
+    frame: nw.LazyFrame[Any] = nw.from_native(
+        relation.project("*, row_number() over () as row") if numbered else relation
+    )
+    return frame
+
+
+@cache
+def _tidy_at_exit() -> None:
+    """Let go of DuckDB's types before the interpreter ends, or its binding lists each of them on stderr as leaked."""
+
+    def tidy() -> None:
+        for name, module in list(sys.modules.items()):
+            if name.partition(".")[0] == "narwhals":
+                vars(module).clear()
+        gc.collect()
+
+    atexit.register(tidy)
+
+
+def _connection() -> duckdb.DuckDBPyConnection:
+    """A connection of our own; its progress bar would go to stdout."""
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute("set enable_progress_bar = false")
+    return connection
+
+
+def _arrow(table: Any) -> duckdb.DuckDBPyRelation:
+    return _connection().from_arrow(table)
+
+
+def _arrow_table(columns: Any) -> Any:
+    """An Arrow table of a mapping of columns or of a pandas-like frame; a column of mixed types is an error."""
+    import pyarrow as pa
+
+    try:
+        if isinstance(columns, dict):
+            return pa.table(columns)
+        return pa.Table.from_pandas(columns, preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise ValueError(
+            f"a column holds values of different types: {error.args[-1] if error.args else error}"
+        ) from None
+
+
+def _files(given: str | Path | Sequence[str | Path], text_columns: set[str]) -> duckdb.DuckDBPyRelation:
+    patterns = [given] if isinstance(given, (str, Path)) else list(given)
+    paths = [path for pattern in patterns for path in _matching(str(pattern))]
+    kinds = {_kind(path) for path in paths}
+    if len(kinds) > 1:
+        raise ValueError(f"files of several kinds cannot be one log: {', '.join(sorted(kinds))}")
+    kind = kinds.pop()
+    with reading(paths[0]):
+        if kind == "csv":
+            return _csv(paths, text_columns)
+        query = "from read_parquet($paths)" if kind == "parquet" else "from read_json($paths)"
+        return _connection().sql(query, params={"paths": paths})
+
+
+def _matching(pattern: str) -> list[str]:
+    """The files that a path or glob stands for, in order."""
+    if Path(pattern).is_dir():
+        raise ValueError(f"{pattern} is a folder; name its files, as in {pattern.rstrip('/')}/*.parquet")
+    if Path(pattern).exists():
+        return [pattern]
+    paths = sorted(path for path in glob.glob(pattern, recursive=True) if Path(path).is_file())  # noqa: PTH207
+    if not paths:
+        raise ValueError(f"no such file: {pattern}")
+    return paths
+
+
+def _kind(path: str) -> str:
+    name = path.lower().removesuffix(".gz")
+    for kind, endings in (("csv", CSV), ("parquet", PARQUET), ("json", JSON)):
+        if name.endswith(endings):
+            return kind
+    raise ValueError(f"{path}: what kind of file is this? Known are .csv, .tsv, .parquet, .jsonl, .ndjson and .json")
+
+
+@contextmanager
+def reading(source: Any) -> Iterator[None]:
+    """Turn an engine's error into one line of ours that names the source."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        useful = [line for line in lines if not line.startswith(("*", "Possible", "LINE", "^"))][:4]
+        raise ValueError(f"{source}: cannot be read: {'; '.join(useful)}") from None
+
+
+def _csv(paths: list[str], text_columns: set[str]) -> duckdb.DuckDBPyRelation:
+    """CSV files that share one header. The dialect is told from the header, so that no row is ever skipped."""
+    delimiter, names, sample = _head(paths[0])
+    for path in paths[1:]:
+        if _head(path)[:2] != (delimiter, names):
+            raise ValueError(f"{path}: its header differs from that of {paths[0]}")
+    types = {
+        name: "VARCHAR" if name in text_columns else _type_of([row[i] for row in sample if i < len(row)])
+        for i, name in enumerate(names)
+    }
+    query = (
+        "from read_csv($paths, columns=$types, header=true, auto_detect=false, delim=$delimiter, quote='\"', "
+        "escape='\"', nullstr='')"
+    )
+    return _connection().sql(query, params={"paths": paths, "types": types, "delimiter": delimiter})
+
+
+def _head(path: str) -> tuple[str, list[str], list[list[str]]]:
+    """Delimiter, names and first rows of a CSV file."""
+    with gzip.open(path) if path.lower().endswith(".gz") else Path(path).open("rb") as binary:
+        text = io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
+        try:
+            first = text.readline()
+            if not first.strip():
+                raise ValueError(f"{path} is empty: the first line of a CSV file names its columns")
+            if "\0" in first:
+                raise ValueError(f"{path} is not a text file")
+            delimiter = max(",;\t|", key=first.count)
+            names = next(csv.reader([first], delimiter=delimiter))
+            sample = list(islice(csv.reader(text, delimiter=delimiter), SAMPLE_ROWS))
+        except (UnicodeDecodeError, csv.Error, OSError) as error:
+            raise ValueError(f"{path} is not a CSV file in UTF-8: {error}") from None
+    if len(set(names)) < len(names):
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{path}: the column {repeated!r} occurs twice")
+    return delimiter, names, sample
+
+
+def _type_of(values: list[str]) -> str:
+    """The narrowest SQL type that every value fits: whole number, number, date, time, text."""
+    present = [value for value in values if value]
+    kinds: list[tuple[str, Any]] = [
+        ("BIGINT", int),
+        ("DOUBLE", float),
+        ("DATE", lambda v: datetime.strptime(v, "%Y-%m-%d")),
+        ("TIMESTAMP", datetime.fromisoformat),
+    ]
+    for kind, parse in kinds:
+        try:
+            for value in present:
+                parse(value)
+        except ValueError:
+            continue
+        return kind
+    return "VARCHAR"

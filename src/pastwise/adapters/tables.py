@@ -1,0 +1,97 @@
+"""From a table to transition counts, by one query in the engine that holds it; only distinct transitions leave it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pastwise.adapters.columns import Columns, Names, Span
+from pastwise.adapters.decode import Reading, decode
+from pastwise.adapters.query import keys, prepare, sums
+from pastwise.adapters.sources import open_table, reading
+from pastwise.counts import Decay, TransitionCounts
+from pastwise.spaces import Label
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+
+class LogWarning(UserWarning):
+    """Records were left out, or something in a log deserves a look."""
+
+
+def count_transitions(
+    table: Any,
+    state: Names,
+    action: Names,
+    next_state: Names | None = None,
+    *,
+    episode: str | None = None,
+    time: str | None = None,
+    max_gap: Span | None = None,
+    terminal: Label | Sequence[Label] = (),
+    count: str | None = None,
+    weight: str | None = None,
+    task: str | None = None,
+    age: str | None = None,
+    half_life: Span | None = None,
+    as_of: float | None = None,
+    bins: Mapping[str, Sequence[float] | int] | None = None,
+    text_labels: bool = True,
+) -> TransitionCounts:
+    """Count the transitions of a log, wherever it is.
+
+    Parameters
+    ----------
+    table
+        A path to CSV, Parquet or JSON lines, a glob or a list of them; a table of pandas, polars (eager or lazy),
+        pyarrow, DuckDB, Ibis or PySpark; or a mapping of columns.
+    state, action, next_state, episode, time, ...
+        The columns; see `Columns`.
+    as_of : float, optional
+        With ``age``: the date that weights are as of, in the column's unit or, for dates, seconds since 1970; the
+        latest of the log by default.
+
+    Records that are left out, because a value is missing or out of range, raise a `LogWarning` that counts them.
+
+    Examples
+    --------
+    >>> log = {"room": ["cold", "mild", "cold"], "did": ["heat", "wait", "heat"], "then": ["mild", "mild", "cold"]}
+    >>> counts = count_transitions(log, state="room", action="did", next_state="then")
+    >>> counts.states.labels, counts.actions.labels, counts.records.tolist()
+    (('cold', 'mild'), ('heat', 'wait'), [1, 1, 1])
+    """
+    columns = Columns.of(
+        state,
+        action,
+        next_state,
+        episode=episode,
+        time=time,
+        max_gap=max_gap,
+        terminal=terminal,
+        count=count,
+        weight=weight,
+        task=task,
+        age=age,
+        half_life=half_life,
+        bins=bins,
+        text_labels=text_labels,
+    )
+    found = read_log(table, columns, as_of=as_of)
+    for finding in found.findings:
+        warnings.warn(f"{finding.message}. {finding.fix}", LogWarning, stacklevel=2)
+    return found.counts
+
+
+def read_log(table: Any, columns: Columns, *, as_of: float | None = None) -> Reading:
+    """Counts of a log, and how many of its records were left out, and why."""
+    with reading(table if isinstance(table, str) else "the log"):
+        frame = open_table(table, columns.text)
+        return group(*prepare(frame, columns, as_of))
+
+
+def group(prepared: nw.LazyFrame[Any], columns: Columns, decay: Decay | None) -> Reading:
+    """Group what `prepare` gave where it is, and decode the groups."""
+    grouped = prepared.group_by(keys(columns)).agg(*sums(columns, decay)).collect(backend="pyarrow")
+    return decode(grouped.to_native(), columns, decay)

@@ -1,0 +1,25 @@
+"""Small pieces of HTML for notebooks and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+MAX_ROWS = 200
+
+
+def rule_table(rule: Mapping[str, Mapping[str, float]], weak: Sequence[bool]) -> str:
+    """A decision rule as a table: the darker a cell the likelier the action; rows that rest on little are dimmed."""
+    actions = list(next(iter(rule.values())))
+    head = "".join(f"<th>{escape(action)}</th>" for action in actions)
+    rows = [
+        f'<tr style="opacity:{0.45 if dim else 1}"><th>{escape(state)}</th>{"".join(map(_cell, row.values()))}</tr>'
+        for (state, row), dim in zip(list(rule.items())[:MAX_ROWS], weak, strict=False)
+    ]
+    more = f"<caption>the first {MAX_ROWS} of {len(rule)} states</caption>" if len(rule) > MAX_ROWS else ""
+    return f"<table>{more}<thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _cell(probability: float) -> str:
+    colour = "white" if probability > 0.6 else "black"
+    return f'<td style="background:rgba(0,114,178,{probability:.3f});color:{colour}">{probability:.3f}</td>'

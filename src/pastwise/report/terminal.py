@@ -1,0 +1,70 @@
+"""Tables for a terminal: coloured by probability, dimmed by lack of similarity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+MAX_ROWS = 40
+
+
+def rule_table(
+    rule: Mapping[str, Mapping[str, float]], support: Mapping[str, Mapping[str, float]], weak: float
+) -> Table:
+    """A decision rule with what it rests on; rows with less similarity than ``weak`` are dimmed."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(caption=f"the first {MAX_ROWS} of {len(rule)} states" if len(rule) > MAX_ROWS else None)
+    table.add_column("state")
+    for action in next(iter(rule.values())):
+        table.add_column(action, justify="right")
+    table.add_column("records", justify="right")
+    table.add_column("similarity", justify="right")
+    for state, row in list(rule.items())[:MAX_ROWS]:
+        behind = support[state]
+        cells = [Text(f"{p:.3f}", style=_shade(p)) for p in row.values()]
+        numbers = [f"{behind['records']:,}", f"{behind['similarity']:.3g}"]
+        table.add_row(state, *cells, *numbers, style="dim" if behind["similarity"] < weak else None)
+    return table
+
+
+def _shade(probability: float) -> str:
+    """From the terminal's own background to deep blue."""
+    if probability < 0.05:
+        return ""
+    level = [int(255 + (deep - 255) * probability) for deep in (0, 114, 178)]
+    return f"{'white' if probability > 0.5 else 'black'} on rgb({','.join(map(str, level))})"
+
+
+def findings_table(findings: Sequence[Mapping[str, Any]]) -> Table:
+    """What was found in a log, with examples."""
+    from rich.table import Table
+
+    table = Table(show_lines=True)
+    for title in ("code", "rows", "what", "examples", "what to do"):
+        table.add_column(title, overflow="fold", justify="right" if title == "rows" else "left")
+    for finding in findings:
+        examples = "\n".join(", ".join(f"{k}={v}" for k, v in example.items()) for example in finding["examples"])
+        table.add_row(finding["code"], f"{finding['rows']:,}", finding["message"], examples, finding["fix"])
+    return table
+
+
+def gains_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Mean gains and standard errors of a study: a row for each method, a column for each past."""
+    from rich.table import Table
+
+    table = Table(title=f"Mean gain of {rows[0]['runs']} runs (and standard error)")
+    by_key = {(row["past"], row["method"]): row for row in rows}
+    pasts = list(dict.fromkeys(row["past"] for row in rows))
+    table.add_column("method")
+    for past in pasts:
+        table.add_column(f"past {past}", justify="right")
+    for method in dict.fromkeys(row["method"] for row in rows):
+        cells = (by_key[past, method] for past in pasts)
+        spread = ("" if cell["se"] is None else f" ± {cell['se']:.1f}" for cell in (by_key[p, method] for p in pasts))
+        table.add_row(method, *(f"{cell['mean']:.1f}{se}" for cell, se in zip(cells, spread, strict=True)))
+    return table

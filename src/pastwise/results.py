@@ -1,0 +1,232 @@
+"""What a learner answers with, in the user's labels: the rule, what it rests on, and why."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pastwise.adapters.artefact import replacing
+from pastwise.numerics import FloatArray, sample
+from pastwise.posterior import StateSupport
+from pastwise.report.html import rule_table
+from pastwise.spaces import Label, Space, key_of
+
+WEAK = 1.0
+"""A rule that rests on less total similarity than this, one perfectly similar record, is shown dimmed and warned of."""
+
+
+class UnseenStateWarning(UserWarning):
+    """A rule was asked for in a state that the log does not have; the prior answered."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rule(Mapping[Label, dict[Label, float]]):
+    """A decision rule by labels: ``rule[state][action]`` is a probability.
+
+    Attributes
+    ----------
+    states, actions : Space
+    probabilities : [S, A]
+    similarity : [S]
+        Total similarity that the rule of each state rests on.
+    fallback : [A], optional
+        Rule for a state that the log does not have; without it such a state is an error.
+    """
+
+    states: Space
+    actions: Space
+    probabilities: FloatArray
+    similarity: FloatArray
+    fallback: FloatArray | None = None
+    backend: str | None = None
+
+    def row(self, state: Label) -> FloatArray:
+        """Probabilities of the actions: [A]."""
+        index = known_index(self.states, state, refuse=self.fallback is None)
+        return np.asarray(self.fallback if index is None else self.probabilities[index])
+
+    def __getitem__(self, state: Label) -> dict[Label, float]:
+        return dict(zip(self.actions.labels, self.row(state).tolist(), strict=True))
+
+    def __iter__(self) -> Iterator[Label]:
+        return iter(self.states.labels)
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def sample(self, state: Label, rng: np.random.Generator) -> Label:
+        """Draw an action."""
+        return self.actions.labels[int(sample(self.row(state), np.asarray(rng.random())))]
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Probabilities by the keys of states and actions."""
+        names = [key_of(action) for action in self.actions.labels]
+        rows = zip(self.states.labels, self.probabilities.tolist(), strict=True)
+        return {key_of(state): dict(zip(names, row, strict=True)) for state, row in rows}
+
+    def columns(self) -> dict[str, list[Any]]:
+        """A row for each state and action: its fields, the probability, and the similarity behind the state's rule."""
+        S, A = len(self.states), len(self.actions)
+        table = {**_field_columns(self.states, "state", A, 1), **_field_columns(self.actions, "action", 1, S)}
+        table["probability"] = self.probabilities.ravel().tolist()
+        table["similarity"] = np.repeat(self.similarity, A).tolist()
+        return table
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """The rule as a data frame of the library that the log came in, or of the one that is named."""
+        return to_frame(self.columns(), backend or self.backend)
+
+    def export(self, path: str | Path) -> None:
+        """Write the rule as a table, .parquet or .csv, or by keys, .json."""
+        from pastwise.report.text import write_csv
+
+        suffix = Path(path).suffix.lower()
+        if suffix not in (".parquet", ".csv", ".json"):
+            raise ValueError(f"{path}: a rule is exported as .parquet, .csv or .json")
+        columns = self.columns()
+        with replacing(path) as beside:
+            if suffix == ".parquet":
+                import pyarrow as pa
+                import pyarrow.parquet as pq
+
+                pq.write_table(pa.table(columns), beside)
+            elif suffix == ".csv":
+                write_csv(beside, (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)))
+            else:
+                beside.write_text(json.dumps(self.to_dict(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        return rule_table(self.to_dict(), (self.similarity < WEAK).tolist())
+
+
+def known_index(states: Space, state: Label, *, refuse: bool) -> int | None:
+    """Index of a state; for one that the log does not have None with a warning, or an error."""
+    try:
+        return states.index(state)
+    except ValueError:
+        if refuse:
+            raise
+    warnings.warn(f"the log has no state {state!r}: the prior answers for it", UnseenStateWarning, stacklevel=4)
+    return None
+
+
+def _field_columns(space: Space, name: str, repeat: int, tile: int) -> dict[str, list[Any]]:
+    """Labels of a space as columns, one for each field; each label ``repeat`` times, all of it ``tile`` times."""
+    names = space.fields if space.is_product else (name,)
+    parts = list(zip(*space.labels, strict=True)) if space.is_product else [space.labels]
+    return {
+        field: [x for label in part for x in [label] * repeat] * tile for field, part in zip(names, parts, strict=True)
+    }
+
+
+def to_frame(columns: Mapping[str, Any], backend: str | None) -> Any:
+    """A data frame of the named library; of pandas or polars, where they are installed, if none is named."""
+    from importlib.util import find_spec
+
+    import narwhals as nw
+
+    chosen: Any = backend or next(name for name in ("pandas", "polars", "pyarrow") if find_spec(name))
+    return nw.from_dict(dict(columns), backend=chosen).to_native()
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """What the rule of each state rests on, by label."""
+
+    states: Space
+    arrays: StateSupport
+    backend: str | None = None
+
+    def __getitem__(self, state: Label) -> dict[str, float]:
+        return self._row(self.states.index(state))
+
+    def _row(self, index: int) -> dict[str, float]:
+        return {name: values[index] for name, values in self._lists.items()}
+
+    @property
+    def _lists(self) -> dict[str, list[float]]:
+        arrays = self.arrays
+        return {
+            "records": arrays.records.astype(np.int64).tolist(),
+            "similarity": arrays.similarity.tolist(),
+            "effective": arrays.effective.tolist(),
+            "prior_share": arrays.prior_share.tolist(),
+        }
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """By the key of each state."""
+        lists = self._lists
+        rows = zip(*lists.values(), strict=True)
+        return {key_of(s): dict(zip(lists, row, strict=True)) for s, row in zip(self.states.labels, rows, strict=True)}
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """A row for each state."""
+        return to_frame({**_field_columns(self.states, "state", 1, 1), **self._lists}, backend or self.backend)
+
+    def warnings(self) -> list[str]:
+        """States whose rule rests on too little, in words."""
+        weak = np.flatnonzero(self.arrays.similarity < WEAK)
+        if not len(weak):
+            return []
+        names = ", ".join(key_of(self.states.labels[i]) for i in weak[:5]) + (", ..." if len(weak) > 5 else "")
+        return [
+            f"{len(weak)} of {len(self.states)} states rest on a total similarity below {WEAK:g}, "
+            f"less than one record that serves the goal: {names}"
+        ]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Past transitions of one kind and the part of a probability that they carry."""
+
+    next_state: Label
+    records: int
+    similarity: float
+    share: float
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why an action has its probability: the parts of the prior and of past transitions, which add up to it."""
+
+    probability: float
+    prior: float
+    evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why the rule of a state is what it is."""
+
+    state: Label
+    actions: Mapping[Label, Reason]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, labels by their keys."""
+        return {
+            "state": key_of(self.state),
+            "actions": {
+                key_of(action): {
+                    "probability": reason.probability,
+                    "prior": reason.prior,
+                    "evidence": [{**vars(e), "next_state": key_of(e.next_state)} for e in reason.evidence],
+                }
+                for action, reason in self.actions.items()
+            },
+        }
+
+    def __str__(self) -> str:
+        lines = [f"In {key_of(self.state)}:"]
+        for action, reason in sorted(self.actions.items(), key=lambda item: -item[1].probability):
+            lines.append(f"  {key_of(action)}  {reason.probability:.4g}")
+            for e in sorted(reason.evidence, key=lambda e: -e.share):
+                what = f"{e.records} records that led to {key_of(e.next_state)}, similarity {e.similarity:.4g}"
+                lines.append(f"    {e.share:.4g} from {what}")
+            lines.append(f"    {reason.prior:.4g} from the prior")
+        return "\n".join(lines)
