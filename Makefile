@@ -4,6 +4,9 @@ BIN := .venv/bin
 .PHONY: demo test lint bench clean
 
 demo: .venv/ready
+	$(BIN)/pastwise learn examples/thermostat/log.csv --state room --action did --episode day --time hour \
+		--goal examples/thermostat/goal.toml --output thermostat.safetensors
+	$(BIN)/pastwise explain thermostat.safetensors cool heat
 	$(BIN)/pastwise reproduce
 
 test: lint
@@ -24,4 +27,4 @@ bench: .venv/ready
 	@touch $@
 
 clean:
-	rm -rf .venv reproduction
+	rm -rf .venv reproduction thermostat.safetensors

@@ -69,12 +69,11 @@ def uniform_rule(ideal: IdealModel) -> FloatArray:
     return normalise(ideal.allowed.astype(np.float64))
 
 
-def behaviour_rule(counts: TransitionCounts, ideal: IdealModel) -> FloatArray:
+def behaviour_rule(counts: TransitionCounts, allowed: BoolArray | bool = True) -> FloatArray:
     """What the log did: each allowed action's share of a state's records, uniform in unseen states: [..., S, A]."""
-    require_same_sizes(counts, ideal)
-    done = np.where(ideal.allowed, counts.by_state_action(counts.weight), 0.0)
+    done = np.where(allowed, counts.by_state_action(counts.weight), 0.0)
     seen = done.sum(axis=-1, keepdims=True) > 0
-    return normalise(np.where(seen, done, uniform_rule(ideal)))
+    return normalise(np.where(seen, done, allowed))
 
 
 @dataclass
@@ -152,7 +151,9 @@ class Clone(_Follower):
 
     def start(self, counts: TransitionCounts, recent: Transitions | None = None) -> Script:
         """Memory that holds the log's own behaviour."""
-        return Script(behaviour_rule(counts, self.ideal)[..., None, :, :], batch_index(counts.shape))
+        require_same_sizes(counts, self.ideal)
+        rule = behaviour_rule(counts, self.ideal.allowed)
+        return Script(rule[..., None, :, :], batch_index(counts.shape))
 
 
 @dataclass(frozen=True)

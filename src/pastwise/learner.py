@@ -280,7 +280,7 @@ class TransferLearner:
         return PolicyPicture(
             [key_of(state) for state in counts.states.labels],
             [key_of(action) for action in counts.actions.labels],
-            behaviour_rule(counts, self.ideal_),
+            behaviour_rule(counts),
             rule.probabilities,
             rule.similarity,
             similarity_of(counts, self.ideal_, self.similarity),

@@ -214,20 +214,16 @@ REASONS: dict[int, tuple[str, str, str]] = {
     OUT_OF_RANGE: ("out-of-range", "outside the bins of their", "Widen the bins, or leave those records out"),
 }
 UNFOLLOWED: dict[int, tuple[str, str, str]] = {
-    FAR: (
-        "gap",
-        "{} records were followed too late, by more than max_gap",
-        "That breaks the chain; raise max_gap if not meant",
-    ),
-    SAME_TIME: (
-        "duplicate-time",
-        "{} records share episode and time with another",
-        "Keep one of each, or give a finer time",
-    ),
-    NO_EPISODE: ("missing-episode", "{} records without an episode were left out", "Fill the gaps"),
-    NO_TIME: ("missing-time", "{} records without a time were left out", "Fill the gaps"),
-    NO_AGE: ("missing-age", "{} records without an age were left out", "Fill the gaps"),
+    FAR: ("gap", "followed too late, by more than max_gap", "That breaks the chain; raise max_gap if it should not"),
+    SAME_TIME: ("duplicate-time", "with the episode and time of another", "Keep one of each, or give a finer time"),
+    NO_EPISODE: ("missing-episode", "without an episode left out", "Fill the gaps"),
+    NO_TIME: ("missing-time", "without a time left out", "Fill the gaps"),
+    NO_AGE: ("missing-age", "without an age left out", "Fill the gaps"),
 }
+
+
+def _records(number: int) -> str:
+    return f"{number:,} record{'s' if number != 1 else ''}"
 
 
 def _left_out(rows: IntArray, status: IntArray, bad: Mapping[str, IntArray]) -> list[Finding]:
@@ -235,12 +231,12 @@ def _left_out(rows: IntArray, status: IntArray, bad: Mapping[str, IntArray]) -> 
     for reason, (code, message, fix) in UNFOLLOWED.items():
         number = int(rows[status == reason].sum())
         if number:
-            findings.append(Finding(code, message.format(number), number, fix))
+            findings.append(Finding(code, f"{_records(number)} {message}", number, fix))
     for part, codes in bad.items():
         for reason, (code, how, fix) in REASONS.items():
             number = int(rows[(status == FOLLOWED) & (codes == reason)].sum())
             if number:
-                message = f"{number} records {how} {part} were left out"
+                message = f"{_records(number)} {how} {part} left out"
                 findings.append(Finding(f"{code}-{part.replace(' ', '-')}", message, number, fix))
     return findings
 
@@ -256,5 +252,5 @@ def _ended(counts: TransitionCounts, terminal: tuple[Label, ...]) -> tuple[Trans
     leaving = np.isin(counts.state, ends)
     left = int(counts.records[leaving].sum())
     kept = replace(counts.where(~leaving), terminal=ends)
-    message, fix = f"{left} records that leave a terminal state were left out", "Is the state really terminal?"
+    message, fix = f"{_records(left)} that leave a terminal state left out", "Is the state really terminal?"
     return kept, [Finding("after-terminal", message, left, fix)] if left else []

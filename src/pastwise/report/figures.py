@@ -186,7 +186,7 @@ def policy_heatmap(picture: PolicyPicture) -> Figure:
     """The advice: colour is probability, opacity the similarity behind it."""
     figure, (axes,) = _axes(_width(picture), _height(picture))
     _heat(axes, picture, picture.rule, np.minimum(1.0, 0.15 + 0.85 * picture.support))
-    axes.set_title("advised; faint where little similarity stands behind it", fontsize=8)
+    axes.set_title("what is advised\n(faint: little similarity)", fontsize=7)
     return figure
 
 
