@@ -8,8 +8,9 @@ in every run. Three contenders run it:
     similarities, their maximum over the whole ideal table, and Eq. (10) as it stands; for FPD_learn the transition
     model and then the whole recursion of Theorem 1. Two choices need a word. Algorithm 1 computes each weight once
     and keeps it; here the weights are recomputed for each rule, which is what Section IV-B counts as the cost of one
-    decision rule (k similarities, a maximum over S * A * S values, then the rule). Re-planning is taken by the letter as well: FPD, and the agent that leaves the log, run the
-    recursion of Theorem 1 at every epoch, although the model is known.
+    decision rule (k similarities, a maximum over S * A * S values, then the rule). Re-planning is taken by the letter
+    as well: FPD, and the agent that leaves the log, run the recursion of Theorem 1 at every epoch, although the model
+    is known.
 `plan once`
     The same, but what does not depend on the log, the plans on a known model, is worked out once for each loop.
 `vectorised`
