@@ -226,7 +226,7 @@ class Explanation:
         for action, reason in sorted(self.actions.items(), key=lambda item: -item[1].probability):
             lines.append(f"  {key_of(action)}  {reason.probability:.4g}")
             for e in sorted(reason.evidence, key=lambda e: -e.share):
-                what = f"{e.records} records that led to {key_of(e.next_state)}, similarity {e.similarity:.4g}"
+                what = f"{e.records} record{'s' if e.records != 1 else ''} that led to {key_of(e.next_state)}, similarity {e.similarity:.4g}"
                 lines.append(f"    {e.share:.4g} from {what}")
             lines.append(f"    {reason.prior:.4g} from the prior")
         return "\n".join(lines)
