@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -247,6 +248,92 @@ def test_learned_model_refuses_goals_that_rule_out_next_states(ideal_shape: tupl
     wanted = np.broadcast_to([0.5, 0.0, 0.5, 0.0], ideal_shape)
     with pytest.raises(ValueError, match=r"rules out next states \[1, 3\] .* give them a floor instead, such as 1e-5"):
         fpd(learned(FEW), IdealModel.of(wanted, num_actions=A), 3)
+
+
+# Terminal states
+
+
+ENDS = np.array([1, 3])
+
+
+def past_with_ends(num_states: int, *shape: int) -> TransitionCounts:
+    """A log in which episodes end, and a few records that leave an end all the same."""
+    log = random_log(np.random.default_rng(9), num_states, A, *shape, 60)
+    return replace(counts_of(log, num_states, A), terminal=ENDS)
+
+
+def absorbing_mean(counts: TransitionCounts) -> FloatArray:
+    """The mean of the posterior as a tensor, with terminal states that lead to themselves."""
+    mean = posterior_mean(counts)
+    mean[..., counts.terminal, :, :] = np.eye(len(counts.states))[counts.terminal][:, None]
+    return mean
+
+
+def assert_is_model(model: LearnedModel, mean: FloatArray) -> None:
+    """Row by row, and in every expectation."""
+    dense, rng, S = DenseModel(mean), np.random.default_rng(10), mean.shape[-1]
+    for s, a in np.ndindex(S, A):
+        where = np.full(mean.shape[:-3], s), np.full(mean.shape[:-3], a)
+        np.testing.assert_allclose(model.row(*where), mean[..., s, a, :], rtol=1e-12)
+    np.testing.assert_allclose(model.negentropy, dense.negentropy, atol=1e-12)
+    for goals in ((), (5, *mean.shape[:-3])):
+        values = rng.normal(size=(*goals, S))
+        np.testing.assert_allclose(model.expect(values), dense.expect(values), atol=1e-12)
+    table = rng.normal(size=(S, A, S))
+    np.testing.assert_allclose(model.expect_each(table), dense.expect_each(table), atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), RUNS])
+def test_terminal_states_lead_to_themselves(num_states: int, shape: tuple[int, ...]) -> None:
+    counts = past_with_ends(num_states, *shape)
+    model = LearnedModel(counts, BACKGROUND)
+    assert_is_model(model, absorbing_mean(counts))
+    assert (model.negentropy[..., ENDS, :] == 0).all()
+
+
+def test_terminal_state_without_any_record_leads_to_itself(num_states: int) -> None:
+    nothing = TransitionCounts.empty(Space.of_size(num_states), Space.of_size(A))
+    counts = replace(nothing, terminal=np.array([0]))
+    assert_is_model(LearnedModel(counts, BACKGROUND), absorbing_mean(counts))
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_model_with_terminal_states_goes_on_learning(num_states: int, left: bool) -> None:
+    """Records that leave a terminal state are of no account, as in a model built at once."""
+    S = num_states
+    before, more = past_with_ends(S, *RUNS), random_log(np.random.default_rng(11), S, A, *RUNS, 40)
+    if not left:
+        more = more._replace(state=np.where(np.isin(more.state, ENDS), 0, more.state))
+    model = LearnedModel(before, BACKGROUND)
+    for t in range(40):
+        model.observe(more.state[..., t], more.action[..., t], more.next_state[..., t])
+    assert_is_model(model, absorbing_mean(before + counts_of(more, S, A)))
+
+
+def test_design_believes_that_what_is_over_is_over(num_states: int) -> None:
+    """Paper: Theorem 1 [th:solution_FPD], on a model in which an episode may end.
+
+    State 0 may be ended well (1) or badly (3). Without terminal states the design thinks that whatever follows is the
+    same, since nothing was seen to follow.
+    """
+    S = num_states
+    log = [(0, 0, 1), (0, 1, 3), (0, 2, 0)] * 5
+    counts = counts_of_list(log, S, A)
+    ended = replace(counts, terminal=ENDS)
+    wanted = np.full(S, 0.05 / (S - 1))
+    wanted[1] = 0.95
+    ideal = IdealModel.of(wanted, num_actions=A)
+    found = fpd(LearnedModel(ended, BACKGROUND), ideal, 10)
+    expected = fpd(DenseModel(absorbing_mean(ended)), ideal, 10)
+    np.testing.assert_allclose(found.policy, expected.policy, rtol=1e-11)
+    np.testing.assert_allclose(found.log_gamma, expected.log_gamma, rtol=1e-11)
+    np.testing.assert_allclose(found.policy[:, ENDS], 1 / A)
+    for state, probability in ((1, wanted[1]), (3, wanted[3])):
+        np.testing.assert_allclose(found.log_gamma[0, state], 10 * np.log(probability), rtol=1e-12)
+    unended = fpd(LearnedModel(counts, BACKGROUND), ideal, 10)
+    assert found.log_gamma[0, 1] > unended.log_gamma[0, 1]
+    assert found.log_gamma[0, 3] < unended.log_gamma[0, 3]
+    assert found.policy[0, 0, 0] > unended.policy[0, 0, 0]
 
 
 # Bad input

@@ -12,132 +12,29 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from pastwise.options import (
+    File,
+    goal_options,
+    json_option,
+    log_options,
+    output_option,
+    take_columns,
+    take_goal,
+    two_parts,
+)
+
 if TYPE_CHECKING:
-    from pastwise.adapters.columns import Columns
     from pastwise.experiments.reproduction import Reproduction
     from pastwise.goal import Goal
     from pastwise.learner import TransferLearner
 
-OK, FINDINGS, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
-
-File = click.Path(path_type=Path)
-Command = Callable[..., Any]
+OK, FINDINGS, NOT_BETTER, BAD_INPUT, INTERRUPTED = 0, 1, 1, 2, 130
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="pastwise", message="%(prog)s %(version)s")
 def cli() -> None:
     """Turn yesterday's decisions into a policy for today's goal."""
-
-
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else, to stdout."
-)
-output_option = click.option("-o", "--output", type=File, required=True, help="File to write.")
-
-
-def log_options(command: Command) -> Command:
-    """The options that say which columns of a log hold what."""
-    options = [
-        click.argument("log", nargs=1),
-        click.option("--state", multiple=True, required=True, help="State column; several make a product space."),
-        click.option("--action", multiple=True, required=True, help="Action column; several make a product space."),
-        click.option("--next-state", multiple=True, help="Next-state column, one for each state column."),
-        click.option("--episode", help="Without --next-state: the column that tells episodes apart ..."),
-        click.option("--time", help="... and the one that orders an episode's records."),
-        click.option(
-            "--max-gap", help="Records further apart do not follow each other: a number, or 36h, 2d for dates."
-        ),
-        click.option("--terminal", multiple=True, help="State in which an episode ends."),
-        click.option("--count", help="Column with the number of records that a row stands for."),
-        click.option("--weight", help="Column with the weight of a record."),
-        click.option("--task", help="Column with the past task of a record."),
-        click.option("--age", help="Column with the date of a record, or a number; older records weigh less."),
-        click.option("--half-life", help="With --age: the span over which a weight halves, such as 90d."),
-        click.option("--bins", multiple=True, help="Cut a numeric column: temp=0,10,20, or temp=4 for quartiles."),
-        click.option(
-            "--typed-labels", is_flag=True, help="Read labels of a CSV file that look like numbers as numbers."
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def _columns(options: dict[str, Any]) -> Columns:
-    """Take the log's options out of ``options``."""
-    from pastwise.adapters.columns import Columns
-
-    typed = options.pop("typed_labels")
-    bins = dict(_bins(text) for text in options.pop("bins"))
-    names = ("episode", "time", "max_gap", "count", "weight", "task", "age", "half_life")
-    plain = {name: options.pop(name) for name in names}
-    state, action, next_state, terminal = (options.pop(n) for n in ("state", "action", "next_state", "terminal"))
-    return Columns.of(state, action, next_state, terminal=list(terminal), bins=bins, text_labels=not typed, **plain)
-
-
-def _bins(text: str) -> tuple[str, list[float] | int]:
-    name, found, values = text.rpartition("=")
-    try:
-        numbers = [float(value) for value in values.split(",")]
-    except ValueError:
-        found = ""
-    if not found:
-        raise ValueError(f"--bins takes a column with edges or a number of bins, as in temp=0,10,20; got {text!r}")
-    return name, int(numbers[0]) if len(numbers) == 1 else numbers
-
-
-def goal_options(command: Command) -> Command:
-    """The options that say what is wanted."""
-    options = [
-        click.option("--goal", "goal_file", type=File, help="TOML file with the goal."),
-        click.option("--prefer", multiple=True, help="State to be in, or state=weight."),
-        click.option("--floor", type=float, help="Probability of every state that is not preferred."),
-        click.option("--forbid", multiple=True, help="state:action that must not be taken; :action for every state."),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def _goal(options: dict[str, Any]) -> Goal:
-    """Take the goal's options out of ``options``."""
-    from pastwise.goal import Goal
-
-    file, prefer, floor, forbid = (options.pop(name) for name in ("goal_file", "prefer", "floor", "forbid"))
-    if file is not None:
-        if prefer or forbid or floor is not None:
-            raise ValueError("give the goal either as a file or by --prefer, --floor and --forbid, not both")
-        if not file.is_file():
-            raise ValueError(f"no such file: {file}")
-        return Goal.from_toml(file)
-    if not prefer:
-        raise ValueError("what is wanted? Give --prefer STATE or --goal FILE")
-    pairs = [_after("--forbid", text, ":") for text in forbid]
-    return Goal(
-        prefer=dict(_weighted(text) for text in prefer),
-        floor=floor,
-        forbid=tuple((state or None, action) for state, action in pairs),
-    )
-
-
-def _weighted(text: str) -> tuple[str, float]:
-    if "=" not in text:
-        return text, 1.0
-    label, weight = _after("--prefer", text, "=")
-    try:
-        return label, float(weight)
-    except ValueError:
-        raise ValueError(
-            f"--prefer takes a state or state=weight; {weight!r} is no number (labels with = go in a file)"
-        ) from None
-
-
-def _after(option: str, text: str, mark: str) -> tuple[str, str]:
-    before, found, after = text.rpartition(mark)
-    if not found or not after:
-        raise ValueError(f"{option} takes two parts with {mark!r} between; got {text!r}")
-    return before, after
 
 
 @cli.command()
@@ -150,7 +47,7 @@ def validate(log: str, as_json: bool, **options: Any) -> int:
     """
     from pastwise.adapters.validate import validate_log
 
-    columns = _columns(options)
+    columns = take_columns(options)
     with spinner("Reading"):
         found = validate_log(log, columns)
     if as_json:
@@ -176,6 +73,9 @@ def validate(log: str, as_json: bool, **options: Any) -> int:
 @click.option("--prior", type=float, help="Prior count of every transition; by default the goal's own.")
 @click.option("-o", "--output", type=File, help="File to keep the policy in, such as policy.safetensors.")
 @click.option("--plots", type=File, help="Folder for figures of the policy.")
+@click.option(
+    "--no-verdict", is_flag=True, help="Leave out the verdict on whether the policy is better than what was done."
+)
 @json_option
 def learn(
     log: str,
@@ -183,6 +83,7 @@ def learn(
     prior: float | None,
     output: Path | None,
     plots: Path | None,
+    no_verdict: bool,
     as_json: bool,
     **options: Any,
 ) -> int:
@@ -190,8 +91,8 @@ def learn(
     from pastwise.goal import Goal
     from pastwise.learner import TransferLearner
 
-    columns, goal = _columns(options), _goal(options)
-    given = [_after("--past-goal", text, "=") for text in past_goal]
+    columns, goal = take_columns(options), take_goal(options)
+    given = [two_parts("--past-goal", text, "=") for text in past_goal]
     past: dict[Any, Goal] = {task: Goal.from_toml(file) for task, file in given}
     learner = TransferLearner(goal, prior_count=prior, past_goals=past or None, on_unseen="refuse")
     with spinner("Reading"), warnings.catch_warnings():
@@ -200,8 +101,24 @@ def learn(
     if plots is not None:
         _draw(learner, plots)
     _keep(learner, output)
-    _show(learner, as_json, output)
+    _show(learner, as_json, output, None if no_verdict else _verdict(learner))
     return OK
+
+
+QUICK_DRAWS, QUICK_STATES = 400, 300
+"""Draws of the short verdict; larger systems go without one."""
+
+
+def _verdict(learner: TransferLearner) -> dict[str, Any]:
+    """The verdict in short, or why there is none."""
+    number = len(learner.counts_.states)
+    if number > QUICK_STATES:
+        return {"sentence": f"No verdict on so many states ({number:,}); pastwise evaluate takes its time for one."}
+    try:
+        result = learner.evaluate(draws=QUICK_DRAWS)
+    except ValueError as error:
+        return {"sentence": f"No verdict: {error}."}
+    return {"sentence": result.sentence, **result.verdict, "alarm": result.alarm}
 
 
 def _keep(learner: TransferLearner, output: Path | None) -> None:
@@ -209,7 +126,7 @@ def _keep(learner: TransferLearner, output: Path | None) -> None:
         learner.save(output)
 
 
-def _show(learner: TransferLearner, as_json: bool, output: Path | None) -> None:
+def _show(learner: TransferLearner, as_json: bool, output: Path | None, verdict: dict[str, Any] | None = None) -> None:
     rule, support = learner.rule_, learner.support()
     notes = [finding.message for finding in learner.findings_] + support.warnings()
     if as_json:
@@ -221,6 +138,8 @@ def _show(learner: TransferLearner, as_json: bool, output: Path | None) -> None:
             "support": support.to_dict(),
             "warnings": notes,
         }
+        if verdict is not None:
+            content["verdict"] = verdict
         click.echo(json.dumps(content, ensure_ascii=False, allow_nan=False))
         return
     from pastwise.report.terminal import rule_table
@@ -230,6 +149,8 @@ def _show(learner: TransferLearner, as_json: bool, output: Path | None) -> None:
     _print(rule_table(rule.to_dict(), support.to_dict(), WEAK))
     for note in notes:
         click.echo(f"warning: {note}", err=True)
+    if verdict is not None:
+        click.echo(verdict["sentence"])
     if output is not None:
         click.echo(f"The policy is in {output}")
 
@@ -240,6 +161,41 @@ def _draw(learner: TransferLearner, folder: Path) -> None:
 
     with staged(folder) as stage:
         draw_policy(learner.picture(), stage)
+
+
+@cli.command()
+@click.argument("policy", type=File)
+@click.argument("log")
+@click.option("--horizon", type=int, default=100, show_default=True, help="Number of epochs to look ahead.")
+@click.option("--draws", type=int, default=2000, show_default=True, help="Models drawn from what the log tells.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random numbers.")
+@click.option("--importance", is_flag=True, help="Also estimate by importance sampling, from the episodes of the log.")
+@click.option("--propensity", help="With --importance: column with the probability of the logged action.")
+@json_option
+def evaluate(
+    policy: Path, log: str, horizon: int, draws: int, seed: int, importance: bool, propensity: str | None, as_json: bool
+) -> int:
+    """Tell whether a policy is better than what was done, from a log alone.
+
+    Exit code 0: better than what was done; 1: worse, or it cannot be told; 2: bad input.
+    """
+    from pastwise.learner import load
+
+    learner = load(policy)
+    with spinner("Reading"):
+        counts = learner.count(log)
+    with progress("Drawing", draws) as advance:
+        result = learner.evaluate(counts, horizon=horizon, draws=draws, seed=seed, on_step=advance)
+    if importance or propensity:
+        result = learner.with_estimates(result, log, horizon, propensity)
+    if as_json:
+        click.echo(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False))
+    else:
+        from pastwise.report.terminal import value_table
+
+        click.echo(result.sentence)
+        _print(value_table(result.to_dict()))
+    return OK if result.verdict["logged"] == "better" else NOT_BETTER
 
 
 @cli.command()
@@ -265,7 +221,7 @@ def retarget(policy: Path, output: Path, as_json: bool, **options: Any) -> int:
     """Learn a policy for another goal from what a policy was learned from; the log is not read again."""
     from pastwise.learner import load
 
-    learner = load(policy).retarget(_goal(options))
+    learner = load(policy).retarget(take_goal(options))
     _keep(learner, output)
     _show(learner, as_json, output)
     return OK
@@ -354,6 +310,34 @@ def _print_reproduction(result: Reproduction, out: Path) -> None:
         )
         click.echo(f"  {claim.claim}")
     click.echo(f"Tables, claims and figures are in {out}/")
+
+
+@cli.group()
+def study() -> None:
+    """Studies behind the claims that pastwise makes for itself."""
+
+
+@study.command()
+@click.option(
+    "--systems", type=click.IntRange(min=1), default=100, show_default=True, help="Random systems per setting."
+)
+@click.option("--draws", type=click.IntRange(min=1), default=400, show_default=True, help="Drawn models per system.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random numbers.")
+@click.option("--out", type=File, default=Path("calibration"), show_default=True, help="Folder for the results.")
+@json_option
+def calibration(systems: int, draws: int, seed: int, out: Path, as_json: bool) -> int:
+    """Do the stated intervals and verdicts hold? Random systems with known truth."""
+    from pastwise.adapters.files import staged
+    from pastwise.experiments.calibration import calibrate, cells, table
+    from pastwise.report.figures import require_matplotlib
+
+    require_matplotlib()
+    with staged(out) as folder:
+        with progress("Simulating", len(cells())) as advance:
+            result = calibrate(systems, draws, seed, advance)
+        result.write(folder)
+    click.echo(json.dumps(result.content()) if as_json else f"{table(result)}\nTable, rates and figure are in {out}/")
+    return OK
 
 
 def _print(table: Any) -> None:

@@ -222,6 +222,11 @@ class TransitionCounts:
         kept: dict[str, Any] = {name: getattr(self, name)[mask] for name in COLUMNS}
         return replace(self, **kept)
 
+    def ending_in(self, terminal: IntArray) -> TransitionCounts:
+        """The counts with these terminal states, and without the records that leave one."""
+        ends = np.unique(terminal)
+        return replace(self.where(~np.isin(self.state, ends)), terminal=ends)
+
     def total(self) -> TransitionCounts:
         """All logs taken as one: no leading axes, no tasks."""
         if not self.shape:

@@ -167,6 +167,28 @@ class Goal:
             rule = _shares("prefer_actions", self.prefer_actions, actions, self.action_floor)
         return IdealModel.of(self._transition(states, actions), rule, num_actions=len(actions), allowed=allowed)
 
+    def score(self, states: Space) -> FloatArray:
+        """Worth of being in each state, for evaluation: [S].
+
+        The weight of a preferred state relative to the largest, 0 in any other; for targets the product over fields;
+        the reward of arriving; the probability in a table, relative to the largest.
+        """
+        if self.reward or self.table:
+            table = self.reward or self.table
+            if any(isinstance(inner, Mapping) for inner in table.values()):
+                raise ValueError("a goal that depends on states and actions has no score of states alone")
+            values = _nested("reward", table, states, states)
+            return values if self.reward else values / values.max()
+        if self.targets:
+            return np.asarray(np.prod([self._met(name, states) for name in self.targets], axis=0))
+        if not self.prefer:
+            raise ValueError("a goal that prefers actions only has no score of states")
+        return _relative(self.prefer, states)
+
+    def _met(self, name: str, states: Space) -> FloatArray:
+        values, index = states.field(name)
+        return _relative(self.targets[name], values)[index]
+
     def _transition(self, states: Space, actions: Space) -> FloatArray:
         if self.targets:
             return normalise(np.prod([self._target(name, states) for name in self.targets], axis=0))
@@ -219,6 +241,13 @@ def _shares(part: str, wanted: Weights, space: Space, floor: float | None) -> Fl
     shares = np.full(len(space), floor)
     shares[chosen] = (1 - floor * others) * normalise(np.array(list(wanted.values()), dtype=np.float64))
     return shares
+
+
+def _relative(wanted: Weights, space: Space) -> FloatArray:
+    """Weights relative to the largest, 0 for what is not wanted: [len(space)]."""
+    score = np.zeros(len(space))
+    score[space.indices(wanted)] = np.array(list(wanted.values())) / max(wanted.values())
+    return score
 
 
 def _nested(part: str, table: Mapping[Label, Any], states: Space, actions: Space) -> FloatArray:

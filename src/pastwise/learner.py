@@ -12,22 +12,24 @@ import numpy as np
 
 from pastwise.adapters import artefact
 from pastwise.adapters.columns import Columns
-from pastwise.adapters.decode import Finding
+from pastwise.adapters.decode import Finding, Reading
+from pastwise.adapters.episodes import read_episodes
 from pastwise.adapters.sources import library_of
 from pastwise.adapters.tables import LogWarning, read_log
 from pastwise.agents import behaviour_rule
-from pastwise.counts import Decay, LiveCounts, TransitionCounts
+from pastwise.counts import LiveCounts, TransitionCounts
 from pastwise.goal import Goal
 from pastwise.numerics import FloatArray, normalise
 from pastwise.posterior import (
     gather_evidence,
     learned_rule,
     prior_concentration,
+    rule_interval,
     similarity_of,
     state_support,
 )
 from pastwise.report.figures import PolicyPicture
-from pastwise.results import Evidence, Explanation, Reason, Rule, Support, known_index
+from pastwise.results import Evaluation, Evidence, Explanation, Reason, Rule, Support, known_index
 from pastwise.similarity import (
     Divergence,
     Similarity,
@@ -37,9 +39,13 @@ from pastwise.similarity import (
     weigh_tasks,
 )
 from pastwise.spaces import Label, Space, key_of
+from pastwise.verdicts import episode_estimates, evaluate_rule
 
 SIMILARITIES = {f.__name__: f for f in (normalised_similarity, plain_similarity)}
 """Similarities that an artefact can name."""
+
+
+NO_COLUMNS = "this learner was fitted on counts, not on a table: its columns are not known; merge counts instead"
 
 
 class TransferLearner:
@@ -274,6 +280,60 @@ class TransferLearner:
             )
         return Explanation(states.labels[s], reasons)
 
+    def evaluate(
+        self,
+        counts: TransitionCounts | None = None,
+        *,
+        initial: Mapping[Label, float] | None = None,
+        **options: Any,
+    ) -> Evaluation:
+        """Whether the rule is better than what was done and than acting at random, from the log alone.
+
+        Parameters
+        ----------
+        counts : TransitionCounts, optional
+            The log to evaluate on; by default the one that was learned from.
+        initial : states with probabilities, optional
+            Where episodes start; by default as often as the log was in each state.
+        options
+            ``horizon``, ``draws``, ``background``, ``seed``, ``on_step``; see `verdicts.evaluate_rule`.
+        """
+        self._require_fitted()
+        log = self.counts_.total() if counts is None else self._same_labels(counts)
+        start = None
+        if initial is not None:
+            start = np.zeros(len(log.states))
+            start[log.states.indices(initial)] = list(initial.values())
+        score = self.goal.score(log.states)
+        measure = "mean score" if self.goal.reward else "share of time as wanted"
+        return evaluate_rule(self.rule_, self.support(), self.ideal_, log, score, measure, start, **options)
+
+    def with_estimates(
+        self, evaluation: Evaluation, log: Any, horizon: int, propensity: str | None = None
+    ) -> Evaluation:
+        """The evaluation with what the episodes of a log say of the rule by importance sampling and doubly robust."""
+        if self.columns_ is None:
+            raise ValueError(NO_COLUMNS)
+        states, actions = self._counts.states, self._counts.actions
+        episodes = read_episodes(log, self.columns_, states, actions, propensity)
+        counts, score = self._same_labels(self.count(log)), self.goal.score(states)
+        return replace(evaluation, estimates=episode_estimates(self.rule_, episodes, counts, score, horizon))
+
+    def _same_labels(self, counts: TransitionCounts) -> TransitionCounts:
+        """The counts over the policy's own labels; an unknown one is an error."""
+        try:
+            return counts.total().relabelled(self._counts.states, self._counts.actions)
+        except ValueError as error:
+            raise ValueError(f"the log has other labels than the policy: {error}") from None
+
+    def rule_intervals(self) -> tuple[FloatArray, FloatArray]:
+        """Central 90 % interval of each probability under the similarity-weighted posterior: low, high [S, A].
+
+        Not a calibrated interval of anything physical; see `posterior.rule_interval`.
+        """
+        self._require_fitted()
+        return rule_interval(self._evidence, self._prior)
+
     def picture(self) -> PolicyPicture:
         """What there is to see of the policy, for `report.figures`."""
         counts, rule = self.counts_.total(), self.rule_
@@ -289,15 +349,20 @@ class TransferLearner:
 
     def learn_more(self, log: Any) -> Self:
         """Learn from one more log, read with the columns and bins of the first."""
-        self._require_fitted()
-        if self.columns_ is None:
-            raise ValueError(
-                "this learner was fitted on counts, not on a table: its columns are not known; merge counts"
-            )
-        found = read_log(log, self.columns_)
+        found = self._read(log)
         self.merge(found.counts)
         self.findings_ = found.findings
         return self
+
+    def _read(self, log: Any) -> Reading:
+        self._require_fitted()
+        if self.columns_ is None:
+            raise ValueError(NO_COLUMNS)
+        return read_log(log, self.columns_)
+
+    def count(self, log: Any) -> TransitionCounts:
+        """Count another log with the columns and bins of the one that was learned from."""
+        return self._read(log).counts
 
     # Keeping.
 
@@ -308,14 +373,10 @@ class TransferLearner:
             raise ValueError("only a learner with one of the library's own similarities can be saved")
         if self.divergence is not kl_divergence:
             raise ValueError("only a learner with the library's own divergence can be saved")
-        tensors = {name: getattr(counts, name) for name in ("key", "records", "weight", "weight_squared", "terminal")}
+        tensors, content = artefact.pack_counts(counts)
         tensors["rule"] = self.rule_.probabilities
         past = [[task, goal.to_dict()] for task, goal in (self.past_goals or {}).items()]
-        content = {
-            "states": _space_content(counts.states),
-            "actions": _space_content(counts.actions),
-            "tasks": None if counts.tasks is None else _space_content(counts.tasks),
-            "decay": None if counts.decay is None else vars(counts.decay),
+        content |= {
             "goal": self.goal.to_dict(),
             "past_goals": past,
             "settings": {
@@ -332,10 +393,10 @@ def load(path: str | Path) -> TransferLearner:
     """The learner that `TransferLearner.save` wrote; a damaged or foreign file is an error that says what is wrong."""
     tensors, content = artefact.read(path)
     try:
-        counts = _counts_from(tensors, content)
+        counts = artefact.unpack_counts(tensors, content)
         settings = content["settings"]
         artefact.require(settings["similarity"] in SIMILARITIES, f"unknown similarity {settings['similarity']!r}")
-        past = {_label(task): Goal.from_dict(goal) for task, goal in content["past_goals"]}
+        past = {artefact.as_label(task): Goal.from_dict(goal) for task, goal in content["past_goals"]}
         learner = TransferLearner(
             Goal.from_dict(content["goal"]),
             prior_count=settings["prior_count"],
@@ -356,38 +417,3 @@ def _check_rule(stored: Any, learned: FloatArray) -> None:
     artefact.require(np.isfinite(stored).all() and (stored >= 0).all(), "the rule has values that are no probabilities")
     artefact.require(np.allclose(stored.sum(axis=-1), 1), "the rule is not normalised")
     artefact.require(np.allclose(stored, learned), "the rule does not follow from the counts and the goal")
-
-
-def _counts_from(tensors: artefact.Tensors, content: Mapping[str, Any]) -> TransitionCounts:
-    states, actions = _space_from(content["states"]), _space_from(content["actions"])
-    tasks = None if content["tasks"] is None else _space_from(content["tasks"])
-    key, terminal = tensors["key"], tensors["terminal"]
-    size = len(states) * len(actions) * len(states) * (1 if tasks is None else len(tasks))
-    for name in ("key", "records", "terminal"):
-        artefact.require(tensors[name].dtype == np.int64, f"{name} are not whole numbers")
-    for name in ("key", "records", "weight", "weight_squared"):
-        tensor = tensors[name]
-        artefact.require(tensor.shape == key.shape and tensor.ndim == 1, f"{name} has the wrong shape {tensor.shape}")
-        artefact.require(np.isfinite(tensor).all() and (tensor >= 0).all(), f"{name} has negative or undefined values")
-    artefact.require((np.diff(key) > 0).all() and (key < size).all(), "the keys of the transitions are out of order")
-    inside = (terminal >= 0).all() and (terminal < len(states)).all()
-    artefact.require(terminal.ndim == 1 and inside and (np.diff(terminal) > 0).all(), "bad terminal states")
-    decay = None if content["decay"] is None else Decay(**content["decay"])
-    columns = (key, tensors["records"], tensors["weight"], tensors["weight_squared"])
-    return TransitionCounts(states, actions, *columns, () if tasks is None else (len(tasks),), tasks, terminal, decay)
-
-
-def _space_content(space: Space) -> dict[str, Any]:
-    labels: Any = {"range": len(space)} if isinstance(space.labels, range) else list(space.labels)
-    return {"labels": labels, "fields": list(space.fields)}
-
-
-def _space_from(content: Mapping[str, Any]) -> Space:
-    labels = content["labels"]
-    if isinstance(labels, Mapping):
-        return Space(range(labels["range"]), tuple(content["fields"]))
-    return Space([_label(label) for label in labels], tuple(content["fields"]))
-
-
-def _label(value: Any) -> Label:
-    return tuple(value) if isinstance(value, list) else value

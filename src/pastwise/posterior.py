@@ -19,7 +19,7 @@ from math import prod
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln, xlogy
+from scipy.special import betaincinv, gammaln, xlogy
 
 from pastwise.counts import TransitionCounts
 from pastwise.ideal import IdealModel
@@ -210,3 +210,19 @@ def state_support(
     effective = np.where(squares > 0, total**2 / np.where(squares > 0, squares, 1.0), 0.0)
     prior_total = np.broadcast_to(prior.sum(axis=-1), total.shape)
     return StateSupport(records, total, effective, prior_total / (total + prior_total))
+
+
+def rule_interval(evidence: FloatArray, prior: FloatArray, level: float = 0.9) -> tuple[FloatArray, FloatArray]:
+    """Central interval of each probability of the rule under the similarity-weighted posterior: low, high [..., S, A].
+
+    The marginal of a Dirichlet distribution is a Beta distribution. It is not a calibrated interval of anything
+    physical: its weights say how well records serve a goal, not how often something happens. It tells how much the
+    rule would move with other records of the same total similarity.
+    """
+    V = evidence + prior
+    rest = V.sum(axis=-1, keepdims=True) - V
+    low, high = ((1 - level) / 2, (1 + level) / 2)
+    possible, certain = V > 0, rest <= 0
+    a, b = np.where(possible, V, 1.0), np.where(certain, 1.0, rest)
+    bounds = (np.where(certain, 1.0, np.where(possible, betaincinv(a, b, q), 0.0)) for q in (low, high))
+    return next(bounds), next(bounds)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pastwise.adapters.artefact import replacing
+from pastwise.evaluation import Credible, Verdict
 from pastwise.numerics import FloatArray, sample
 from pastwise.posterior import StateSupport
-from pastwise.report.html import rule_table
+from pastwise.report.html import number_table, rule_table
 from pastwise.spaces import Label, Space, key_of
 
 WEAK = 1.0
@@ -226,7 +227,80 @@ class Explanation:
         for action, reason in sorted(self.actions.items(), key=lambda item: -item[1].probability):
             lines.append(f"  {key_of(action)}  {reason.probability:.4g}")
             for e in sorted(reason.evidence, key=lambda e: -e.share):
-                what = f"{e.records} record{'s' if e.records != 1 else ''} that led to {key_of(e.next_state)}, similarity {e.similarity:.4g}"
-                lines.append(f"    {e.share:.4g} from {what}")
+                records = f"{e.records} record{'s' if e.records != 1 else ''} that led to {key_of(e.next_state)}"
+                lines.append(f"    {e.share:.4g} from {records}, similarity {e.similarity:.4g}")
             lines.append(f"    {reason.prior:.4g} from the prior")
         return "\n".join(lines)
+
+
+POLICIES = {"new": "the new rule", "logged": "what was done", "random": "acting at random"}
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Is the rule better than what was done? Values from the log alone, with intervals, and a verdict.
+
+    Attributes
+    ----------
+    values : by policy, mean and 90 % interval of the measure
+        ``new``, ``logged``, ``random``, ``FPD_learn`` and ``optimum``, the best of each drawn model.
+    differences : of the new rule ``to_logged`` and ``to_random``, paired on the same drawn models
+    verdict : ``better``, ``worse`` or ``cannot tell`` against ``logged`` and ``random``
+    alarm : whether negative transfer is likely
+    support : what the rule and its evaluation rest on
+    measure : what the values are, in words
+    draws, asked : drawn models, and how many were asked for
+    """
+
+    values: Mapping[str, Credible]
+    differences: Mapping[str, Credible]
+    verdict: Mapping[str, Verdict]
+    alarm: bool
+    support: Mapping[str, Any]
+    measure: str
+    draws: int
+    asked: int
+    estimates: Mapping[str, Any] = field(default_factory=dict)
+    backend: str | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in one plain sentence."""
+        words = {"better": "better than", "worse": "worse than", "cannot tell": "not told apart from"}
+        parts = []
+        for name in ("logged", "random"):
+            d, other = self.differences[f"to_{name}"], self.values[name].mean
+            figures = f"({other:.3f}; {d.mean:+.3f} [{d.low:+.3f}, {d.high:+.3f}])"
+            parts.append(f"{words[self.verdict[name]]} {POLICIES[name]} {figures}")
+        alarm = " Beware: it may well do worse than acting at random, or than what was done." if self.alarm else ""
+        cut = f" Only {self.draws} of {self.asked} draws were made." if self.draws < self.asked else ""
+        return f"The new rule ({self.measure} {self.values['new'].mean:.3f}) is {' and '.join(parts)}.{alarm}{cut}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "values": {name: vars(value) for name, value in self.values.items()},
+            "differences": {name: vars(value) for name, value in self.differences.items()},
+            "verdict": dict(self.verdict),
+            "alarm": self.alarm,
+            "support": dict(self.support),
+            "measure": self.measure,
+            "draws": self.draws,
+            "estimates": dict(self.estimates),
+        }
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """A row for each policy: mean, low, high."""
+        columns: dict[str, list[Any]] = {"policy": list(self.values)}
+        columns |= {name: [getattr(value, name) for value in self.values.values()] for name in ("mean", "low", "high")}
+        return to_frame(columns, backend or self.backend)
+
+    def plot(self) -> Any:
+        """A figure of the values and their intervals."""
+        from pastwise.report.figures import value_plot
+
+        return value_plot({name: (v.mean, v.low, v.high) for name, v in self.values.items()}, self.measure)
+
+    def _repr_html_(self) -> str:
+        rows = {name: {"mean": v.mean, "low": v.low, "high": v.high} for name, v in self.values.items()}
+        return number_table(rows, self.sentence)

@@ -13,6 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pastwise.counts import Decay, TransitionCounts
+from pastwise.spaces import Label, Space
+
 FORMAT = 1
 """Version of the artefact's form. A newer one than this is refused."""
 
@@ -76,3 +79,57 @@ def require(condition: object, what: str) -> None:
     """Refuse an artefact of which something does not hold."""
     if not condition:
         raise Damaged(what)
+
+
+# Counts.
+
+COUNTS = ("key", "records", "weight", "weight_squared", "terminal")
+
+
+def pack_counts(counts: TransitionCounts) -> tuple[Tensors, dict[str, Any]]:
+    """Counts as tensors and JSON content."""
+    tensors = {name: getattr(counts, name) for name in COUNTS}
+    content = {
+        "states": _pack_space(counts.states),
+        "actions": _pack_space(counts.actions),
+        "tasks": None if counts.tasks is None else _pack_space(counts.tasks),
+        "decay": None if counts.decay is None else vars(counts.decay),
+    }
+    return tensors, content
+
+
+def unpack_counts(tensors: Tensors, content: Mapping[str, Any]) -> TransitionCounts:
+    """The counts that `pack_counts` packed; what cannot be is refused."""
+    states, actions = _unpack_space(content["states"]), _unpack_space(content["actions"])
+    tasks = None if content["tasks"] is None else _unpack_space(content["tasks"])
+    key, terminal = tensors["key"], tensors["terminal"]
+    size = len(states) * len(actions) * len(states) * (1 if tasks is None else len(tasks))
+    for name in ("key", "records", "terminal"):
+        require(tensors[name].dtype == np.int64, f"{name} are not whole numbers")
+    for name in ("key", "records", "weight", "weight_squared"):
+        tensor = tensors[name]
+        require(tensor.shape == key.shape and tensor.ndim == 1, f"{name} has the wrong shape {tensor.shape}")
+        require(np.isfinite(tensor).all() and (tensor >= 0).all(), f"{name} has negative or undefined values")
+    require((np.diff(key) > 0).all() and (key < size).all(), "the keys of the transitions are out of order")
+    inside = (terminal >= 0).all() and (terminal < len(states)).all()
+    require(terminal.ndim == 1 and inside and (np.diff(terminal) > 0).all(), "bad terminal states")
+    decay = None if content["decay"] is None else Decay(**content["decay"])
+    columns = (key, tensors["records"], tensors["weight"], tensors["weight_squared"])
+    return TransitionCounts(states, actions, *columns, () if tasks is None else (len(tasks),), tasks, terminal, decay)
+
+
+def _pack_space(space: Space) -> dict[str, Any]:
+    labels: Any = {"range": len(space)} if isinstance(space.labels, range) else list(space.labels)
+    return {"labels": labels, "fields": list(space.fields)}
+
+
+def _unpack_space(content: Mapping[str, Any]) -> Space:
+    labels = content["labels"]
+    if isinstance(labels, Mapping):
+        return Space(range(labels["range"]), tuple(content["fields"]))
+    return Space([as_label(label) for label in labels], tuple(content["fields"]))
+
+
+def as_label(value: Any) -> Label:
+    """A label out of JSON, where a product label is a list."""
+    return tuple(value) if isinstance(value, list) else value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, time
 from decimal import Decimal
 from itertools import pairwise
@@ -50,7 +50,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class _Part:
+class Part:
     """Codes of one part of the transitions, [groups, fields], and the labels that each field's codes stand for."""
 
     codes: IntArray
@@ -64,12 +64,12 @@ class _Part:
 
 def decode(grouped: pa.Table, columns: Columns, decay: Decay | None) -> Reading:
     """Labels to indices, bad values to findings, the rest to counts."""
-    rows, status = (_numbers(grouped, name).astype(np.int64) for name in ("rows", "status"))
+    rows, status = (numbers_of(grouped, name).astype(np.int64) for name in ("rows", "status"))
     if rows.sum() == 0:
         raise ValueError("the log has no records")
     records, weight, squared = _checked_sums(grouped, columns, rows)
-    state, follows = _parts(grouped, ("state", "next"), columns.state, columns.bins)
-    (action,) = _parts(grouped, ("action",), columns.action, columns.bins)
+    state, follows = parts_of(grouped, ("state", "next"), columns.state, columns.bins)
+    (action,) = parts_of(grouped, ("action",), columns.action, columns.bins)
     findings = _left_out(rows, status, {"state": state.bad, "action": action.bad, "next state": follows.bad})
     usable = (status == FOLLOWED) & (state.bad == 0) & (action.bad == 0) & (follows.bad == 0) & (records > 0)
     if not usable.any():
@@ -80,7 +80,7 @@ def decode(grouped: pa.Table, columns: Columns, decay: Decay | None) -> Reading:
     actions, (a,) = _space(action.codes[usable], action.labels, columns.action)
     tasks, batch = None, np.zeros(len(s), dtype=np.int64)
     if columns.task:
-        (task,) = _parts(grouped, ("task",), (columns.task,), {})
+        (task,) = parts_of(grouped, ("task",), (columns.task,), {})
         if (task.bad[usable] < 0).any():
             raise ValueError(f"the task column {columns.task!r} has missing values")
         tasks, (batch,) = _space(task.codes[usable], task.labels, (columns.task,))
@@ -91,14 +91,14 @@ def decode(grouped: pa.Table, columns: Columns, decay: Decay | None) -> Reading:
     return Reading(counts, columns, int(rows.sum()), (*findings, *ended))
 
 
-def _numbers(grouped: pa.Table, name: str) -> FloatArray:
+def numbers_of(grouped: pa.Table, name: str) -> FloatArray:
     """A column of numbers; a missing one is not-a-number."""
     import pyarrow as pa
 
-    return np.asarray(_as_numpy(grouped.column(name).cast(pa.float64()).fill_null(float("nan"))))
+    return np.asarray(as_numpy(grouped.column(name).cast(pa.float64()).fill_null(float("nan"))))
 
 
-def _as_numpy(column: pa.ChunkedArray) -> Any:
+def as_numpy(column: pa.ChunkedArray) -> Any:
     """The numbers of a column without missing ones (by DLPack: pyarrow's own way would import pandas)."""
     chunks = [np.from_dlpack(chunk) for chunk in column.chunks if len(chunk)]
     return np.concatenate(chunks) if chunks else np.empty(0)
@@ -113,27 +113,29 @@ def _checked_sums(grouped: pa.Table, columns: Columns, rows: IntArray) -> tuple[
 
     records = rows
     if columns.count:
-        refuse(_numbers(grouped, "no count") > 0, f"the count column {columns.count!r} has missing values")
-        refuse(_numbers(grouped, "least count") < 0, f"the count column {columns.count!r} has negative values")
-        refuse(_numbers(grouped, "odd count") > 0, f"the count column {columns.count!r} has values that are not whole")
-        records = _numbers(grouped, "records").astype(np.int64)
+        refuse(numbers_of(grouped, "no count") > 0, f"the count column {columns.count!r} has missing values")
+        refuse(numbers_of(grouped, "least count") < 0, f"the count column {columns.count!r} has negative values")
+        refuse(
+            numbers_of(grouped, "odd count") > 0, f"the count column {columns.count!r} has values that are not whole"
+        )
+        records = numbers_of(grouped, "records").astype(np.int64)
     if columns.weight:
         missing = f"the weight column {columns.weight!r} has missing values or values that are not numbers"
-        refuse(_numbers(grouped, "no weight") > 0, missing)
-        least = _numbers(grouped, "least weight")
+        refuse(numbers_of(grouped, "no weight") > 0, missing)
+        least = numbers_of(grouped, "least weight")
         refuse(
             least <= 0, f"the weight column {columns.weight!r} has values that are not positive; leave those rows out"
         )
     if not (columns.weight or columns.age):
         return records, records.astype(np.float64), records.astype(np.float64)
-    weight, squared = _numbers(grouped, "sum of weights"), _numbers(grouped, "sum of squares")
+    weight, squared = numbers_of(grouped, "sum of weights"), numbers_of(grouped, "sum of squares")
     refuse(np.isinf(weight), f"the weight column {columns.weight!r} has infinite values")
     return records, np.nan_to_num(weight), np.nan_to_num(squared)
 
 
-def _parts(
+def parts_of(
     grouped: pa.Table, parts: tuple[str, ...], names: tuple[str, ...], bins: Mapping[str, Edges | int]
-) -> list[_Part]:
+) -> list[Part]:
     """Codes of parts that share their labels, such as state and next state, field by field."""
     codes: list[list[IntArray]] = [[] for _ in parts]
     labels: list[list[Label]] = []
@@ -144,7 +146,7 @@ def _parts(
         labels.append(values)
         for each, column in zip(codes, found, strict=True):
             each.append(column)
-    return [_Part(np.stack(each, axis=-1), labels) for each in codes]
+    return [Part(np.stack(each, axis=-1), labels) for each in codes]
 
 
 def _intervals(fields: list[pa.ChunkedArray], edges: Edges) -> tuple[list[IntArray], list[Label]]:
@@ -152,7 +154,7 @@ def _intervals(fields: list[pa.ChunkedArray], edges: Edges) -> tuple[list[IntArr
 
     labels: list[Label] = [f"[{low:g}, {high:g})" for low, high in pairwise(edges)]
     labels[-1] = f"[{edges[-2]:g}, {edges[-1]:g}]"
-    numbers = [_as_numpy(column.cast(pa.int64()).fill_null(-1)) for column in fields]
+    numbers = [as_numpy(column.cast(pa.int64()).fill_null(-1)) for column in fields]
     inside = [(number > 0) & (number < len(edges)) for number in numbers]
     bad = [np.where(number < 0, MISSING, OUT_OF_RANGE) for number in numbers]
     return [np.where(i, n - 1, b) for i, n, b in zip(inside, numbers, bad, strict=True)], labels
@@ -249,8 +251,7 @@ def _ended(counts: TransitionCounts, terminal: tuple[Label, ...]) -> tuple[Trans
         ends = np.unique(counts.states.indices(terminal))
     except ValueError as error:
         raise ValueError(f"terminal: {error}") from None
-    leaving = np.isin(counts.state, ends)
-    left = int(counts.records[leaving].sum())
-    kept = replace(counts.where(~leaving), terminal=ends)
+    kept = counts.ending_in(ends)
+    left = counts.num_records - kept.num_records
     message, fix = f"{_records(left)} that leave a terminal state left out", "Is the state really terminal?"
     return kept, [Finding("after-terminal", message, left, fix)] if left else []

@@ -244,3 +244,38 @@ def similarity_histogram(similarity: FloatArray, records: IntArray) -> Figure:
     if (counts > 0).sum() > 1 and counts.max() > 50 * counts[counts > 0].min():
         axes.set_yscale("log")
     return figure
+
+
+def value_plot(values: Mapping[str, tuple[float, float, float]], measure: str) -> Figure:
+    """Mean and interval of each policy: name -> mean, low, high."""
+    figure, (axes,) = _axes(COLUMN, 0.8 + 0.3 * len(values))
+    for place, (name, (mean, low, high)) in enumerate(values.items()):
+        colour = COLOURS.get({"new": "TL", "logged": "clone", "random": "Rand"}.get(name, name), "#000000")
+        axes.plot([low, high], [place, place], color=colour, linewidth=2)
+        axes.plot(mean, place, "o", color=colour, markersize=5)
+    axes.set_yticks(range(len(values)), list(values))
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
+    axes.grid(axis="x", color="0.92", linewidth=0.6)
+    axes.set_xlabel(f"{measure} (mean and 90 % interval)", fontsize=7)
+    return figure
+
+
+def coverage_plot(
+    coverage: Mapping[str, Mapping[str, Sequence[float]]], records: Sequence[int], wanted: float
+) -> Figure:
+    """Coverage of stated intervals against the number of records: quantity -> past -> rates [records]."""
+    figure, panels = _axes(COLUMN, 2.0 * len(coverage), rows=len(coverage), sharex=True, sharey=True)
+    markers = "osv^D"
+    colours = [COLOURS[name] for name in ("TL", "optimum", "FPD_learn", "FPD", "clone")]
+    for axes, (quantity, pasts) in zip(panels, coverage.items(), strict=True):
+        axes.axhline(wanted, color="0.5", linewidth=0.8, linestyle="--")
+        for (past, rates), marker, colour in zip(pasts.items(), markers, colours, strict=False):
+            axes.plot(records, rates, marker=marker, color=colour, markersize=4, linewidth=1.2, label=past)
+        axes.set(xscale="log", ylim=(0.4, 1.0), ylabel="coverage")
+        axes.set_title(quantity, fontsize=8)
+        axes.set_xticks(list(records), [str(k) for k in records])
+        axes.minorticks_off()
+    panels[-1].set_xlabel("records in the log", fontsize=8)
+    panels[0].legend(frameon=False, fontsize=6.5, ncols=2, loc="lower left")
+    return figure

@@ -23,3 +23,13 @@ def rule_table(rule: Mapping[str, Mapping[str, float]], weak: Sequence[bool]) ->
 def _cell(probability: float) -> str:
     colour = "white" if probability > 0.6 else "black"
     return f'<td style="background:rgba(0,114,178,{probability:.3f});color:{colour}">{probability:.3f}</td>'
+
+
+def number_table(rows: Mapping[str, Mapping[str, float]], caption: str) -> str:
+    """Numbers by name, with a sentence above."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in next(iter(rows.values())))
+    body = "".join(
+        f"<tr><th>{escape(name)}</th>{''.join(f'<td>{value:.4g}</td>' for value in row.values())}</tr>"
+        for name, row in rows.items()
+    )
+    return f"<p>{escape(caption)}</p><table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"

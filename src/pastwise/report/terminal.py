@@ -68,3 +68,23 @@ def gains_table(rows: Sequence[Mapping[str, Any]]) -> Table:
         spread = ("" if cell["se"] is None else f" ± {cell['se']:.1f}" for cell in (by_key[p, method] for p in pasts))
         table.add_row(method, *(f"{cell['mean']:.1f}{se}" for cell, se in zip(cells, spread, strict=True)))
     return table
+
+
+def value_table(evaluation: Mapping[str, Any]) -> Table:
+    """Values of policies with their intervals, then what they rest on."""
+    from rich.table import Table
+
+    table = Table(title=f"{evaluation['measure']}: mean and 90 % interval, {evaluation['draws']:,} draws")
+    for title in ("policy", "mean", "low", "high"):
+        table.add_column(title, justify="left" if title == "policy" else "right")
+    for name, value in evaluation["values"].items():
+        table.add_row(name, *(f"{value[key]:.4f}" for key in ("mean", "low", "high")))
+    for name, value in evaluation["estimates"].items():
+        cells = ("" if value[key] is None else f"{value[key]:.4f}" for key in ("mean", "low", "high"))
+        table.add_row(f"score of an episode, {name if name == 'logged' else 'new, by ' + name}", *cells)
+    for name, value in evaluation["support"].items():
+        shown = (
+            f"{value:.4g}" if isinstance(value, float) else f"{len(value)}" if isinstance(value, list) else f"{value:,}"
+        )
+        table.add_row(f"support: {name.replace('_', ' ')}", shown, "", "", style="dim")
+    return table

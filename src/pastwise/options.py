@@ -1,0 +1,126 @@
+"""Options of the command line that several commands share, and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from pastwise.adapters.columns import Columns
+    from pastwise.goal import Goal
+
+File = click.Path(path_type=Path)
+Command = Callable[..., Any]
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else, to stdout."
+)
+output_option = click.option("-o", "--output", type=File, required=True, help="File to write.")
+
+
+def log_options(command: Command) -> Command:
+    """The options that say which columns of a log hold what."""
+    options = [
+        click.argument("log", nargs=1),
+        click.option("--state", multiple=True, required=True, help="State column; several make a product space."),
+        click.option("--action", multiple=True, required=True, help="Action column; several make a product space."),
+        click.option("--next-state", multiple=True, help="Next-state column, one for each state column."),
+        click.option("--episode", help="Without --next-state: the column that tells episodes apart ..."),
+        click.option("--time", help="... and the one that orders an episode's records."),
+        click.option(
+            "--max-gap", help="Records further apart do not follow each other: a number, or 36h, 2d for dates."
+        ),
+        click.option("--terminal", multiple=True, help="State in which an episode ends."),
+        click.option("--count", help="Column with the number of records that a row stands for."),
+        click.option("--weight", help="Column with the weight of a record."),
+        click.option("--task", help="Column with the past task of a record."),
+        click.option("--age", help="Column with the date of a record, or a number; older records weigh less."),
+        click.option("--half-life", help="With --age: the span over which a weight halves, such as 90d."),
+        click.option("--bins", multiple=True, help="Cut a numeric column: temp=0,10,20, or temp=4 for quartiles."),
+        click.option(
+            "--typed-labels", is_flag=True, help="Read labels of a CSV file that look like numbers as numbers."
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def take_columns(options: dict[str, Any]) -> Columns:
+    """Take the log's options out of ``options``."""
+    from pastwise.adapters.columns import Columns
+
+    typed = options.pop("typed_labels")
+    bins = dict(_bins(text) for text in options.pop("bins"))
+    names = ("episode", "time", "max_gap", "count", "weight", "task", "age", "half_life")
+    plain = {name: options.pop(name) for name in names}
+    state, action, next_state, terminal = (options.pop(n) for n in ("state", "action", "next_state", "terminal"))
+    return Columns.of(state, action, next_state, terminal=list(terminal), bins=bins, text_labels=not typed, **plain)
+
+
+def _bins(text: str) -> tuple[str, list[float] | int]:
+    name, found, values = text.rpartition("=")
+    try:
+        numbers = [float(value) for value in values.split(",")]
+    except ValueError:
+        found = ""
+    if not found:
+        raise ValueError(f"--bins takes a column with edges or a number of bins, as in temp=0,10,20; got {text!r}")
+    return name, int(numbers[0]) if len(numbers) == 1 else numbers
+
+
+def goal_options(command: Command) -> Command:
+    """The options that say what is wanted."""
+    options = [
+        click.option("--goal", "goal_file", type=File, help="TOML file with the goal."),
+        click.option("--prefer", multiple=True, help="State to be in, or state=weight."),
+        click.option("--floor", type=float, help="Probability of every state that is not preferred."),
+        click.option("--forbid", multiple=True, help="state:action that must not be taken; :action for every state."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def take_goal(options: dict[str, Any]) -> Goal:
+    """Take the goal's options out of ``options``."""
+    from pastwise.goal import Goal
+
+    file, prefer, floor, forbid = (options.pop(name) for name in ("goal_file", "prefer", "floor", "forbid"))
+    if file is not None:
+        if prefer or forbid or floor is not None:
+            raise ValueError("give the goal either as a file or by --prefer, --floor and --forbid, not both")
+        if not file.is_file():
+            raise ValueError(f"no such file: {file}")
+        return Goal.from_toml(file)
+    if not prefer:
+        raise ValueError("what is wanted? Give --prefer STATE or --goal FILE")
+    pairs = [two_parts("--forbid", text, ":") for text in forbid]
+    return Goal(
+        prefer=dict(_weighted(text) for text in prefer),
+        floor=floor,
+        forbid=tuple((state or None, action) for state, action in pairs),
+    )
+
+
+def _weighted(text: str) -> tuple[str, float]:
+    if "=" not in text:
+        return text, 1.0
+    label, weight = two_parts("--prefer", text, "=")
+    try:
+        return label, float(weight)
+    except ValueError:
+        raise ValueError(
+            f"--prefer takes a state or state=weight; {weight!r} is no number (labels with = go in a file)"
+        ) from None
+
+
+def two_parts(option: str, text: str, mark: str) -> tuple[str, str]:
+    """What is before and after the last mark in an option's text."""
+    before, found, after = text.rpartition(mark)
+    if not found or not after:
+        raise ValueError(f"{option} takes two parts with {mark!r} between; got {text!r}")
+    return before, after

@@ -1,0 +1,130 @@
+"""Is a learned rule better than what was done? One answer out of values, support and alarm, in labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pastwise.agents import behaviour_rule, uniform_rule
+from pastwise.counts import TransitionCounts
+from pastwise.design import first_rule
+from pastwise.draws import TransitionPosterior
+from pastwise.evaluation import Credible, Task, is_alarming, occupancy, sample_values
+from pastwise.ideal import IdealModel
+from pastwise.importance import Episodes, doubly_robust, logged_value, weighted_importance
+from pastwise.models import LearnedModel
+from pastwise.numerics import FloatArray, checked_probabilities, normalise
+from pastwise.posterior import default_prior_count
+from pastwise.results import Evaluation, Rule, Support
+from pastwise.spaces import key_of
+
+MAX_STATES = 3000
+"""Larger systems are not evaluated: a closed loop is a table of all pairs of states."""
+
+HORIZON = 10
+"""Horizon of the FPD_learn that an evaluation compares with."""
+
+OFTEN, RARELY = 5, 1e-3
+"""Records that make a (state, action) well seen; share of epochs below which a state counts as not visited."""
+
+
+def evaluate_rule(
+    rule: Rule,
+    support: Support,
+    ideal: IdealModel,
+    log: TransitionCounts,
+    score: FloatArray,
+    measure: str,
+    initial: FloatArray | None = None,
+    *,
+    horizon: int = 100,
+    draws: int = 2000,
+    background: float | None = None,
+    seed: int = 0,
+    on_step: Callable[[int], None] = lambda done: None,
+) -> Evaluation:
+    """Evaluate a rule against what was done, acting at random, FPD_learn and the optimum, on the same drawn models.
+
+    Parameters
+    ----------
+    log : TransitionCounts
+        Without leading axes, over the rule's labels.
+    score : [S]
+        Worth of arriving in each state. Where a wanted state is terminal, the measure is the chance of ending well.
+    initial : [S], optional
+        Distribution of the start state; by default as often as the log was in each state.
+    horizon, draws : int
+        Number of epochs; number of models drawn from the posterior.
+    background : float, optional
+        Prior count of every transition; by default drawn from what the log tells of it.
+    """
+    if len(log.states) > MAX_STATES:
+        raise ValueError(f"{len(log.states):,} states are too many to evaluate; up to {MAX_STATES:,} are not")
+    start = normalise(log.by_state_action(log.weight).sum(axis=-1)) if initial is None else initial
+    ends_well = bool((score[log.terminal] > 0).any())
+    task = Task(score, checked_probabilities("initial", start), horizon, at_end=ends_well)
+    posterior = TransitionPosterior(log, background)
+    samples = sample_values(posterior, _contenders(rule, ideal, log), task, draws, seed, on_step)
+    differences = {name: samples["new"] - samples[name] for name in ("logged", "random")}
+    credible = {name: Credible.of(difference) for name, difference in differences.items()}
+    return Evaluation(
+        {name: Credible.of(samples[name]) for name in samples.names},
+        {f"to_{name}": value for name, value in credible.items()},
+        {name: value.verdict for name, value in credible.items()},
+        is_alarming(differences["random"], differences["logged"]),
+        _support(rule, support, log, posterior, task),
+        "chance of ending well" if ends_well else measure,
+        len(samples.values),
+        draws,
+        backend=rule.backend,
+    )
+
+
+def episode_estimates(
+    rule: Rule, episodes: Episodes, log: TransitionCounts, score: FloatArray, horizon: int
+) -> dict[str, dict[str, Any]]:
+    """Total score of an episode, up to the horizon: as logged, and of the rule by two estimators that draw no models.
+
+    What is not defined, for want of overlap, is None.
+    """
+    model = LearnedModel(log, 1 / len(log.states))
+    found = {
+        "logged": logged_value(episodes, score, horizon),
+        "importance sampling": weighted_importance(episodes, rule.probabilities, score, horizon),
+        "doubly robust": doubly_robust(episodes, rule.probabilities, score, horizon, model),
+    }
+    return {name: {key: _finite(value) for key, value in vars(each).items()} for name, each in found.items()}
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _contenders(rule: Rule, ideal: IdealModel, log: TransitionCounts) -> dict[str, FloatArray]:
+    """The rules to compare, [S, A] by name; no FPD_learn for a goal with hard zeros: no learned model can keep them."""
+    random = np.broadcast_to(uniform_rule(ideal), rule.probabilities.shape)
+    rules = {"new": rule.probabilities, "logged": behaviour_rule(log), "random": random}
+    if not np.isneginf(ideal.log_transition).any():
+        rules["FPD_learn"] = first_rule(LearnedModel(log, default_prior_count(ideal)), ideal, HORIZON)
+    return rules
+
+
+def _support(
+    rule: Rule, support: Support, log: TransitionCounts, posterior: TransitionPosterior, task: Task
+) -> dict[str, Any]:
+    """What the rule and its evaluation rest on."""
+    arrays, visits = support.arrays, occupancy(posterior, rule.probabilities, task)
+    seen = log.by_state_action(log.records.astype(np.float64))
+    strange = np.flatnonzero((visits.sum(axis=-1) > RARELY) & (seen.sum(axis=-1) == 0))
+    known = arrays.effective > 0
+    squares = (arrays.similarity[known] ** 2 / arrays.effective[known]).sum()
+    total = arrays.similarity.sum()
+    return {
+        "records": log.num_records,
+        "similarity": float(total),
+        "effective": float(total**2 / squares) if squares > 0 else 0.0,
+        f"visits_seen_{OFTEN}_times": float(visits[seen >= OFTEN].sum()),
+        "states_by_extrapolation": [key_of(log.states.labels[i]) for i in np.setdiff1d(strange, log.terminal).tolist()],
+    }
