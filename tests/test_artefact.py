@@ -359,11 +359,18 @@ def test_metadata_nested_without_end_is_refused(policy: Path) -> None:
     refuse(policy)
 
 
-@pytest.mark.parametrize("version", [FORMAT + 1, 99, 1.5, "2"])
-def test_a_newer_format_is_refused(policy: Path, version: Any) -> None:
+@pytest.mark.parametrize("version", [FORMAT + 1, 99])
+def test_a_newer_format_is_refused(policy: Path, version: int) -> None:
     tensors, content = parts(policy)
     forge(policy, tensors, {**content, "format": version})
     refuse(policy, f"format {version}.*upgrade")
+
+
+@pytest.mark.parametrize("version", [1.5, "2", 0, True, None])
+def test_a_format_that_is_none_is_refused(policy: Path, version: Any) -> None:
+    tensors, content = parts(policy)
+    forge(policy, tensors, {**content, "format": version})
+    refuse(policy, f"damaged: format {version!r}")
 
 
 @pytest.mark.parametrize("name", ["key", "records", "weight", "weight_squared", "terminal", "rule"])

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -14,6 +13,8 @@ import click
 
 from pastwise.options import (
     File,
+    by_name,
+    goal_file,
     goal_options,
     json_option,
     log_options,
@@ -22,10 +23,10 @@ from pastwise.options import (
     take_goal,
     two_parts,
 )
+from pastwise.report.terminal import progress, spinner
 
 if TYPE_CHECKING:
     from pastwise.experiments.reproduction import Reproduction
-    from pastwise.goal import Goal
     from pastwise.learner import TransferLearner
 
 OK, FINDINGS, NOT_BETTER, BAD_INPUT, INTERRUPTED = 0, 1, 1, 2, 130
@@ -88,19 +89,16 @@ def learn(
     **options: Any,
 ) -> int:
     """Learn a policy for a goal from a log."""
-    from pastwise.goal import Goal
     from pastwise.learner import TransferLearner
 
-    columns, goal = take_columns(options), take_goal(options)
-    given = [two_parts("--past-goal", text, "=") for text in past_goal]
-    past: dict[Any, Goal] = {task: Goal.from_toml(file) for task, file in given}
-    learner = TransferLearner(goal, prior_count=prior, past_goals=past or None, on_unseen="refuse")
-    with spinner("Reading"), warnings.catch_warnings():
+    columns = take_columns(options)
+    given = by_name("--past-goal", (two_parts("--past-goal", text, "=") for text in past_goal))
+    past: dict[Any, Any] = {task: goal_file(file) for task, file in given.items()}
+    with take_goal(options) as goal, spinner("Reading"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # findings are shown with the result
+        learner = TransferLearner(goal, prior_count=prior, past_goals=past or None, on_unseen="refuse")
         learner.fit(log, columns=columns)
-    if plots is not None:
-        _draw(learner, plots)
-    _keep(learner, output)
+    _keep(learner, output, plots)
     _show(learner, as_json, output, None if no_verdict else _verdict(learner))
     return OK
 
@@ -121,9 +119,16 @@ def _verdict(learner: TransferLearner) -> dict[str, Any]:
     return {"sentence": result.sentence, **result.verdict, "alarm": result.alarm}
 
 
-def _keep(learner: TransferLearner, output: Path | None) -> None:
-    if output is not None:
-        learner.save(output)
+def _keep(learner: TransferLearner, output: Path | None, plots: Path | None = None) -> None:
+    """Write the policy and its figures where they are wanted; if one fails there is none of the other."""
+    from pastwise.adapters.files import staged
+    from pastwise.report.figures import draw_policy
+
+    with ExitStack() as stack:
+        if plots is not None:
+            draw_policy(learner.picture(), stack.enter_context(staged(plots)))
+        if output is not None:
+            learner.save(output)
 
 
 def _show(learner: TransferLearner, as_json: bool, output: Path | None, verdict: dict[str, Any] | None = None) -> None:
@@ -153,14 +158,6 @@ def _show(learner: TransferLearner, as_json: bool, output: Path | None, verdict:
         click.echo(verdict["sentence"])
     if output is not None:
         click.echo(f"The policy is in {output}")
-
-
-def _draw(learner: TransferLearner, folder: Path) -> None:
-    from pastwise.adapters.files import staged
-    from pastwise.report.figures import draw_policy
-
-    with staged(folder) as stage:
-        draw_policy(learner.picture(), stage)
 
 
 @cli.command()
@@ -198,13 +195,16 @@ def evaluate(
     return OK if result.verdict["logged"] == "better" else NOT_BETTER
 
 
-@cli.command()
+@cli.command(context_settings={"ignore_unknown_options": True})
 @click.argument("policy", type=File)
 @click.argument("state")
 @click.argument("action", required=False)
 @json_option
 def explain(policy: Path, state: str, action: str | None, as_json: bool) -> int:
-    """Tell which past transitions carry how much of a probability."""
+    """Tell which past transitions carry how much of a probability.
+
+    A label may begin with a dash; one that looks like an option, such as -h, goes after --.
+    """
     from pastwise.learner import load
 
     explanation = load(policy).explain(state, action)
@@ -221,7 +221,8 @@ def retarget(policy: Path, output: Path, as_json: bool, **options: Any) -> int:
     """Learn a policy for another goal from what a policy was learned from; the log is not read again."""
     from pastwise.learner import load
 
-    learner = load(policy).retarget(take_goal(options))
+    with take_goal(options) as goal:
+        learner = load(policy).retarget(goal)
     _keep(learner, output)
     _show(learner, as_json, output)
     return OK
@@ -344,32 +345,6 @@ def _print(table: Any) -> None:
     from rich.console import Console
 
     Console(highlight=False).print(table)
-
-
-@contextmanager
-def progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar on stderr where that is a terminal; yields the function that moves it."""
-    if not sys.stderr.isatty():
-        yield lambda done: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=total)
-        yield lambda done: bar.advance(task, done)
-
-
-@contextmanager
-def spinner(title: str) -> Iterator[None]:
-    """A sign of life on stderr, where that is a terminal, while an engine works."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(title):
-        yield
 
 
 def main() -> NoReturn:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import pairwise
-from math import prod
+from math import inf, isfinite, prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +44,13 @@ class Decay:
 
     as_of: float
     half_life: float
+
+    def __post_init__(self) -> None:
+        numbers = isinstance(self.as_of, (int, float)) and isinstance(self.half_life, (int, float))
+        if not numbers or not isfinite(self.as_of) or not 0 < self.half_life < inf:
+            raise ValueError(
+                f"a decay needs a date and a positive half-life, not {self.as_of!r} and {self.half_life!r}"
+            )
 
     def factor(self, later: float) -> float:
         """What a weight as of this date is multiplied by to be as of a later one."""

@@ -277,7 +277,7 @@ def _number(value: Any) -> float:
 
 def _pairs(value: Any) -> Any:
     """Lists of pairs, the form in which mappings with any labels are stored, back to a mapping; labels from lists."""
-    if isinstance(value, list) and value and all(isinstance(pair, list) and len(pair) == 2 for pair in value):
+    if isinstance(value, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in value):
         return {_label(label): _pairs(inner) for label, inner in value}
     return value
 
@@ -318,6 +318,8 @@ def _forbidden(pair: Any) -> Forbidden:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
     if isinstance(value, Mapping):
         return [[_plain(label), _plain(inner)] for label, inner in value.items()]
     if isinstance(value, tuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -15,10 +15,11 @@ from pastwise.adapters.columns import Columns
 from pastwise.adapters.decode import Finding, Reading
 from pastwise.adapters.episodes import read_episodes
 from pastwise.adapters.sources import library_of
-from pastwise.adapters.tables import LogWarning, read_log
+from pastwise.adapters.tables import LogWarning, read_log, warn_of
 from pastwise.agents import behaviour_rule
 from pastwise.counts import LiveCounts, TransitionCounts
 from pastwise.goal import Goal
+from pastwise.ideal import IdealModel
 from pastwise.numerics import FloatArray, normalise
 from pastwise.posterior import (
     gather_evidence,
@@ -38,11 +39,40 @@ from pastwise.similarity import (
     plain_similarity,
     weigh_tasks,
 )
-from pastwise.spaces import Label, Space, key_of
+from pastwise.spaces import Label, Space, checked_label, key_of
 from pastwise.verdicts import episode_estimates, evaluate_rule
 
 SIMILARITIES = {f.__name__: f for f in (normalised_similarity, plain_similarity)}
 """Similarities that an artefact can name."""
+
+
+class NotFittedError(ValueError, AttributeError):
+    """Something was asked of a learner that has not learned yet."""
+
+
+@dataclass
+class _Fitted:
+    """All that a learner knows after learning."""
+
+    counts: TransitionCounts
+    columns: Columns | None
+    findings: tuple[Finding, ...]
+    library: str | None
+    ideal: IdealModel
+    prior: FloatArray
+    live: LiveCounts
+    evidence: FloatArray
+    params: dict[str, Any]
+    updated: bool = False
+
+    def prior_of(self, state: int) -> FloatArray:
+        """Prior concentration of a state's actions: [A]."""
+        return np.asarray(self.prior[state if len(self.prior) > 1 else 0])
+
+    @property
+    def prior_rule(self) -> FloatArray:
+        """Rule for a state that the log does not have: every action that is allowed anywhere, alike: [A]."""
+        return normalise(np.asarray(self.ideal.allowed.any(axis=0), dtype=np.float64))
 
 
 NO_COLUMNS = "this learner was fitted on counts, not on a table: its columns are not known; merge counts instead"
@@ -137,155 +167,190 @@ class TransferLearner:
                 raise ValueError("counts have their columns already; give none")
             return self._learn(log, None, (), None)
         as_of = columns.pop("as_of", None)
-        given = columns.pop("columns", None) or Columns.of(**columns)
+        given = columns.pop("columns", None)
+        if given is None:
+            if not {"state", "action"} <= set(columns):
+                raise ValueError("which columns hold what? Give state=, action= and next_state=, or episode= and time=")
+            given = Columns.of(**columns)
         found = read_log(log, given, as_of=as_of)
-        for finding in found.findings:
-            warnings.warn(f"{finding.message}. {finding.fix}", LogWarning, stacklevel=2)
-        return self._learn(found.counts, found.columns, found.findings, library_of(log))
+        self._learn(found.counts, found.columns, found.findings, library_of(log))
+        warn_of(found, stacklevel=3)
+        return self
 
     def _learn(
         self, counts: TransitionCounts, columns: Columns | None, findings: tuple[Finding, ...], library: str | None
     ) -> Self:
+        """Learn from counts; what cannot be learned from is an error that leaves the learner as it was."""
         if self.on_unseen not in ("prior", "refuse"):
             raise ValueError(f"on_unseen is 'prior' or 'refuse', not {self.on_unseen!r}")
-        self.columns_, self.findings_, self._library = columns, findings, library
-        self._counts = counts
-        self.ideal_ = self.goal.on(counts.states, counts.actions)
-        self._prior = prior_concentration(self.ideal_, self.prior_count)
-        weighted = self._weighted(counts)
-        self._live = LiveCounts(weighted)
-        self._evidence = gather_evidence(weighted, self.ideal_, self.similarity)
-        self._updated = False
+        if counts.shape and counts.tasks is None:
+            raise ValueError("counts of several logs: take their total() first, or name them as tasks")
+        ideal = self.goal.on(counts.states, counts.actions)
+        weighted = self._weighted(counts, ideal)
+        self._fitted = _Fitted(
+            counts=counts,
+            columns=columns,
+            findings=findings,
+            library=library,
+            ideal=ideal,
+            prior=prior_concentration(ideal, self.prior_count),
+            live=LiveCounts(weighted),
+            evidence=gather_evidence(weighted, ideal, self.similarity),
+            params=self.get_params(),
+        )
         return self
 
-    def _weighted(self, counts: TransitionCounts) -> TransitionCounts:
+    def _weighted(self, counts: TransitionCounts, ideal: IdealModel) -> TransitionCounts:
         """One log out of all tasks, each weighted by how near its known goal was to today's."""
+        past: list[IdealModel | None]
         if counts.tasks is None:
             if self.past_goals:
                 raise ValueError("past_goals are given, but the log has no task column")
             return counts
-        known = dict(self.past_goals or {})
-        unknown = [task for task in known if task not in counts.tasks]
-        if unknown:
-            raise ValueError(f"past_goals: the log has no task {unknown[0]!r}")
-        past = [known[t].on(counts.states, counts.actions) if t in known else self.ideal_ for t in counts.tasks.labels]
-        return weigh_tasks(zip(counts.split(), past, strict=True), self.ideal_, self.divergence)
+        past = [None] * len(counts.tasks)
+        for task, goal in (self.past_goals or {}).items():
+            if not counts.tasks.has(task):
+                raise ValueError(f"past_goals: the log has no task {task!r}")
+            past[counts.tasks.index(task)] = goal.on(counts.states, counts.actions)
+        return weigh_tasks(zip(counts.split(), past, strict=True), ideal, self.divergence)
 
     def update(self, state: Label, action: Label, next_state: Label, *, weight: float = 1.0) -> Self:
         """Learn from one more record; the same as refitting with it.
 
         A record of known labels costs a time that does not depend on the log. New labels enlarge the spaces, and all
-        is learned again from the counts.
+        is learned again from the counts. A record that leaves a terminal state is left out, with a warning.
         """
-        self._require_fitted()
+        f = self._fit
         if not (np.isfinite(weight) and weight > 0):
             raise ValueError(f"a weight must be finite and positive, not {weight}")
-        counts = self._counts
-        if counts.tasks is not None:
+        if f.counts.tasks is not None:
             raise ValueError("a log of several tasks is updated by merging counts, with their task")
-        known = state in counts.states and next_state in counts.states and action in counts.actions
-        if not known:
-            states = Space.sorted({state, next_state}, counts.states.fields)
-            one = TransitionCounts.from_records(
-                states.indices([state]),
-                [0],
-                states.indices([next_state]),
-                states,
-                Space((action,), counts.actions.fields),
-                weight,
-            )
-            return self.merge(replace(one, decay=counts.decay))
-        s, a, n = counts.states.index(state), counts.actions.index(action), counts.states.index(next_state)
-        self._live.add(s, a, n, weight)
-        self._evidence[s, a] = gather_evidence(self._live.row(s, a), self.ideal_, self.similarity)[s, a]
-        self._updated = True
+        states, actions = f.counts.states, f.counts.actions
+        labels = [checked_label(label) for label in (state, action, next_state)]
+        known = [space.has(label) for space, label in zip((states, actions, states), labels, strict=True)]
+        if known[0] and states.index(labels[0]) in f.counts.terminal:
+            warnings.warn(f"a record that leaves the terminal state {state!r} was left out", LogWarning, stacklevel=2)
+            return self
+        if not all(known):
+            return self.merge(_one_record(labels, known, f.counts, weight))
+        s, a, n = states.index(labels[0]), actions.index(labels[1]), states.index(labels[2])
+        f.live.add(s, a, n, float(weight))
+        f.evidence[s, a] = gather_evidence(f.live.row(s, a), f.ideal, f.params["similarity"])[s, a]
+        f.updated = True
         return self
 
     def merge(self, other: TransitionCounts) -> Self:
         """Learn from the counts of another log as well; labels are united."""
-        self._require_fitted()
-        return self._learn(self.counts_ + other, self.columns_, self.findings_, self._library)
+        f = self._fit
+        return self._learn(self.counts_ + other, f.columns, f.findings, f.library)
+
+    def learn_more(self, log: Any) -> Self:
+        """Learn from one more log, read with the columns and bins of the first."""
+        found = self._read(log)
+        self.merge(found.counts)
+        self._fitted.findings = found.findings
+        warn_of(found, stacklevel=3)
+        return self
+
+    def count(self, log: Any) -> TransitionCounts:
+        """Count another log with the columns and bins of the one that was learned from."""
+        return self._read(log).counts
+
+    def _read(self, log: Any) -> Reading:
+        columns = self._fit.columns
+        if columns is None:
+            raise ValueError(NO_COLUMNS)
+        return read_log(log, columns, more=True)
 
     def retarget(self, goal: Goal) -> TransferLearner:
         """A learner for another goal from the same counts, without a second look at the log."""
-        self._require_fitted()
-        other = TransferLearner(**{**self.get_params(), "goal": goal})
-        return other._learn(self.counts_, self.columns_, self.findings_, self._library)
+        f = self._fit
+        other = TransferLearner(**{**f.params, "goal": goal})
+        return other._learn(self.counts_, f.columns, f.findings, f.library)
 
     # Answers.
 
-    def _require_fitted(self) -> None:
-        if not hasattr(self, "_evidence"):
-            raise ValueError("this learner has not learned yet; call fit first")
+    @property
+    def _fit(self) -> _Fitted:
+        if not hasattr(self, "_fitted"):
+            raise NotFittedError("this learner has not learned yet; call fit first")
+        return self._fitted
+
+    @property
+    def columns_(self) -> Columns | None:
+        """The columns that the log was read with, if it was a table."""
+        return self._fit.columns
+
+    @property
+    def findings_(self) -> tuple[Finding, ...]:
+        """What was found in the log on the way."""
+        return self._fit.findings
+
+    @property
+    def ideal_(self) -> IdealModel:
+        """The goal over the states and actions of the log."""
+        return self._fit.ideal
 
     @property
     def counts_(self) -> TransitionCounts:
         """The log, counted, with all that was learned since."""
-        self._require_fitted()
-        if self._updated:
-            self._counts = self._live.counts()
-            self._live, self._updated = LiveCounts(self._counts), False
-        return self._counts
+        f = self._fit
+        if f.updated:
+            f.counts = f.live.counts()
+            f.live, f.updated = LiveCounts(f.counts), False
+        return f.counts
 
     @property
     def rule_(self) -> Rule:
         """The learned rule of every state."""
-        self._require_fitted()
-        probabilities = learned_rule(self._evidence, self._prior)
-        states, actions = self._counts.states, self._counts.actions
-        total = self._evidence.sum(axis=-1)
-        fallback = self._prior_rule if self.on_unseen == "prior" else None
-        return Rule(states, actions, probabilities, total, fallback, self._library)
-
-    @property
-    def _prior_rule(self) -> FloatArray:
-        """Rule of the prior, for a state that the log does not have: [A]."""
-        return normalise(self._prior.mean(axis=0))
+        f = self._fit
+        fallback = f.prior_rule if f.params["on_unseen"] == "prior" else None
+        rule, total = learned_rule(f.evidence, f.prior), f.evidence.sum(axis=-1)
+        return Rule(f.counts.states, f.counts.actions, rule, total, fallback, f.library)
 
     def rule(self, state: Label) -> dict[Label, float]:
         """The learned rule of one state, in a time that does not depend on the number of states."""
-        self._require_fitted()
-        index = known_index(self._counts.states, state, refuse=self.on_unseen == "refuse")
-        if index is None:
-            row = self._prior_rule
-        else:
-            row = learned_rule(self._evidence[index], self._prior[index if len(self._prior) > 1 else 0])
-        return dict(zip(self._counts.actions.labels, row.tolist(), strict=True))
+        f = self._fit
+        index = known_index(f.counts.states, state, refuse=f.params["on_unseen"] == "refuse")
+        row = f.prior_rule if index is None else learned_rule(f.evidence[index], f.prior_of(index))
+        return dict(zip(f.counts.actions.labels, row.tolist(), strict=True))
+
+    def rule_intervals(self) -> tuple[FloatArray, FloatArray]:
+        """Central 90 % interval of each probability under the similarity-weighted posterior: low, high [S, A].
+
+        Not a calibrated interval of anything physical; see `posterior.rule_interval`.
+        """
+        f = self._fit
+        return rule_interval(f.evidence, f.prior)
 
     def support(self) -> Support:
         """What the rule of each state rests on."""
-        weighted = self._weighted(self.counts_)
-        arrays = state_support(weighted, self.ideal_, self._prior, self.similarity)
-        return Support(self._counts.states, arrays, self._library)
+        f, counts = self._fit, self.counts_
+        weighted = f.live.counts()
+        arrays = state_support(weighted, f.ideal, f.prior, f.params["similarity"])
+        return Support(counts.states, arrays, f.library)
 
     def explain(self, state: Label, action: Label | None = None) -> Explanation:
         """Which past transitions carry how much of the probability of each action, or of one, in a state."""
-        self._require_fitted()
-        states, actions = self._counts.states, self._counts.actions
+        f = self._fit
+        states, actions = f.counts.states, f.counts.actions
         s = states.index(state)
-        chosen = range(len(actions)) if action is None else [actions.index(action)]
-        prior = self._prior[s if len(self._prior) > 1 else 0]
-        total = self._evidence[s].sum() + prior.sum()
+        prior = f.prior_of(s)
+        total = float(f.evidence[s].sum() + prior.sum())
         reasons = {}
-        for a in chosen:
-            row = self._live.row(s, a)
-            weight = row.weight * similarity_of(row, self.ideal_, self.similarity)
+        for a in range(len(actions)) if action is None else [actions.index(action)]:
+            row = f.live.row(s, a)
+            weight = row.weight * similarity_of(row, f.ideal, f.params["similarity"])
             evidence = (
-                Evidence(states.labels[n], int(r), float(w), float(w / total))
+                Evidence(states.labels[n], int(r), float(w), float(w) / total)
                 for n, r, w in zip(row.next_state, row.records, weight, strict=True)
             )
-            share = float(prior[a] / total)
-            reasons[actions.labels[a]] = Reason(
-                float((self._evidence[s, a] + prior[a]) / total), share, tuple(sorted(evidence, key=lambda e: -e.share))
-            )
+            share, probability = float(prior[a]) / total, float(f.evidence[s, a] + prior[a]) / total
+            reasons[actions.labels[a]] = Reason(probability, share, tuple(sorted(evidence, key=lambda e: -e.share)))
         return Explanation(states.labels[s], reasons)
 
     def evaluate(
-        self,
-        counts: TransitionCounts | None = None,
-        *,
-        initial: Mapping[Label, float] | None = None,
-        **options: Any,
+        self, counts: TransitionCounts | None = None, *, initial: Mapping[Label, float] | None = None, **options: Any
     ) -> Evaluation:
         """Whether the rule is better than what was done and than acting at random, from the log alone.
 
@@ -298,41 +363,37 @@ class TransferLearner:
         options
             ``horizon``, ``draws``, ``background``, ``seed``, ``on_step``; see `verdicts.evaluate_rule`.
         """
-        self._require_fitted()
+        f = self._fit
         log = self.counts_.total() if counts is None else self._same_labels(counts)
         start = None
         if initial is not None:
             start = np.zeros(len(log.states))
             start[log.states.indices(initial)] = list(initial.values())
-        score = self.goal.score(log.states)
-        measure = "mean score" if self.goal.reward else "share of time as wanted"
-        return evaluate_rule(self.rule_, self.support(), self.ideal_, log, score, measure, start, **options)
+        goal: Goal = f.params["goal"]
+        measure = "mean score" if goal.reward else "share of time as wanted"
+        return evaluate_rule(
+            self.rule_, self.support(), f.ideal, log, goal.score(log.states), measure, start, **options
+        )
 
     def with_estimates(
         self, evaluation: Evaluation, log: Any, horizon: int, propensity: str | None = None
     ) -> Evaluation:
         """The evaluation with what the episodes of a log say of the rule by importance sampling and doubly robust."""
-        if self.columns_ is None:
+        f = self._fit
+        if f.columns is None:
             raise ValueError(NO_COLUMNS)
-        states, actions = self._counts.states, self._counts.actions
-        episodes = read_episodes(log, self.columns_, states, actions, propensity)
-        counts, score = self._same_labels(self.count(log)), self.goal.score(states)
+        episodes = read_episodes(log, f.columns, f.counts.states, f.counts.actions, propensity)
+        counts, score = self._same_labels(self.count(log)), f.params["goal"].score(f.counts.states)
         return replace(evaluation, estimates=episode_estimates(self.rule_, episodes, counts, score, horizon))
 
     def _same_labels(self, counts: TransitionCounts) -> TransitionCounts:
         """The counts over the policy's own labels; an unknown one is an error."""
+        own = self.counts_
         try:
-            return counts.total().relabelled(self._counts.states, self._counts.actions)
+            same = counts.total().relabelled(own.states, own.actions)
         except ValueError as error:
             raise ValueError(f"the log has other labels than the policy: {error}") from None
-
-    def rule_intervals(self) -> tuple[FloatArray, FloatArray]:
-        """Central 90 % interval of each probability under the similarity-weighted posterior: low, high [S, A].
-
-        Not a calibrated interval of anything physical; see `posterior.rule_interval`.
-        """
-        self._require_fitted()
-        return rule_interval(self._evidence, self._prior)
+        return same.ending_in(np.union1d(same.terminal, own.terminal))
 
     def picture(self) -> PolicyPicture:
         """What there is to see of the policy, for `report.figures`."""
@@ -343,50 +404,46 @@ class TransferLearner:
             behaviour_rule(counts),
             rule.probabilities,
             rule.similarity,
-            similarity_of(counts, self.ideal_, self.similarity),
+            similarity_of(counts, self.ideal_, self._fit.params["similarity"]),
             counts.records,
         )
-
-    def learn_more(self, log: Any) -> Self:
-        """Learn from one more log, read with the columns and bins of the first."""
-        found = self._read(log)
-        self.merge(found.counts)
-        self.findings_ = found.findings
-        return self
-
-    def _read(self, log: Any) -> Reading:
-        self._require_fitted()
-        if self.columns_ is None:
-            raise ValueError(NO_COLUMNS)
-        return read_log(log, self.columns_)
-
-    def count(self, log: Any) -> TransitionCounts:
-        """Count another log with the columns and bins of the one that was learned from."""
-        return self._read(log).counts
 
     # Keeping.
 
     def save(self, path: str | Path) -> None:
         """Write all that was learned to a safetensors file; what was there before survives if that fails."""
-        counts = self.counts_
-        if SIMILARITIES.get(getattr(self.similarity, "__name__", "")) is not self.similarity:
+        params = self._fit.params
+        similarity = getattr(params["similarity"], "__name__", "")
+        if SIMILARITIES.get(similarity) is not params["similarity"]:
             raise ValueError("only a learner with one of the library's own similarities can be saved")
-        if self.divergence is not kl_divergence:
+        if params["divergence"] is not kl_divergence:
             raise ValueError("only a learner with the library's own divergence can be saved")
-        tensors, content = artefact.pack_counts(counts)
+        tensors, content = artefact.pack_counts(self.counts_)
         tensors["rule"] = self.rule_.probabilities
-        past = [[task, goal.to_dict()] for task, goal in (self.past_goals or {}).items()]
         content |= {
-            "goal": self.goal.to_dict(),
-            "past_goals": past,
+            "goal": params["goal"].to_dict(),
+            "past_goals": [[task, goal.to_dict()] for task, goal in (params["past_goals"] or {}).items()],
             "settings": {
-                "prior_count": self.prior_count,
-                "similarity": self.similarity.__name__,
-                "on_unseen": self.on_unseen,
+                "prior_count": params["prior_count"],
+                "similarity": similarity,
+                "on_unseen": params["on_unseen"],
             },
             "columns": None if self.columns_ is None else self.columns_.to_dict(),
         }
         artefact.write(path, tensors, content)
+
+
+def _one_record(labels: list[Label], known: list[bool], counts: TransitionCounts, weight: float) -> TransitionCounts:
+    """Counts of a single record with labels of which some are new."""
+    spaces = (counts.states, counts.actions, counts.states)
+    state, action, next_state = (
+        space.labels[space.index(label)] if old else label
+        for space, label, old in zip(spaces, labels, known, strict=True)
+    )
+    states = Space.sorted({state, next_state}, counts.states.fields)
+    index = states.indices([state]), [0], states.indices([next_state])
+    one = TransitionCounts.from_records(*index, states, Space((action,), counts.actions.fields), weight)
+    return replace(one, decay=counts.decay)
 
 
 def load(path: str | Path) -> TransferLearner:
@@ -395,6 +452,10 @@ def load(path: str | Path) -> TransferLearner:
     try:
         counts = artefact.unpack_counts(tensors, content)
         settings = content["settings"]
+        shape = (len(counts.states), len(counts.actions))
+        artefact.require(
+            "rule" in tensors and tensors["rule"].shape == shape, "the rule is missing or of a wrong shape"
+        )
         artefact.require(settings["similarity"] in SIMILARITIES, f"unknown similarity {settings['similarity']!r}")
         past = {artefact.as_label(task): Goal.from_dict(goal) for task, goal in content["past_goals"]}
         learner = TransferLearner(
@@ -407,13 +468,15 @@ def load(path: str | Path) -> TransferLearner:
         columns = None if content["columns"] is None else Columns.from_dict(content["columns"])
         learner._learn(counts, columns, (), None)
         _check_rule(tensors["rule"], learner.rule_.probabilities)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except KeyError as error:
+        raise ValueError(f"{path} is damaged: {error} is missing") from None
+    except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: {error}") from None
     return learner
 
 
 def _check_rule(stored: Any, learned: FloatArray) -> None:
-    artefact.require(stored.shape == learned.shape, f"the rule has shape {stored.shape}, not {learned.shape}")
+    artefact.require(stored.dtype == np.float64, f"the rule is of type {stored.dtype}")
     artefact.require(np.isfinite(stored).all() and (stored >= 0).all(), "the rule has values that are no probabilities")
     artefact.require(np.allclose(stored.sum(axis=-1), 1), "the rule is not normalised")
     artefact.require(np.allclose(stored, learned), "the rule does not follow from the counts and the goal")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +14,17 @@ if TYPE_CHECKING:
     from pastwise.adapters.columns import Columns
     from pastwise.goal import Goal
 
-File = click.Path(path_type=Path)
+
+class _File(click.Path):
+    """A path; an empty one, which would be the current folder, is refused."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("the path is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+File = _File(path_type=Path)
 Command = Callable[..., Any]
 
 json_option = click.option(
@@ -54,7 +66,7 @@ def take_columns(options: dict[str, Any]) -> Columns:
     from pastwise.adapters.columns import Columns
 
     typed = options.pop("typed_labels")
-    bins = dict(_bins(text) for text in options.pop("bins"))
+    bins = by_name("--bins", map(_bins, options.pop("bins")))
     names = ("episode", "time", "max_gap", "count", "weight", "task", "age", "half_life")
     plain = {name: options.pop(name) for name in names}
     state, action, next_state, terminal = (options.pop(n) for n in ("state", "action", "next_state", "terminal"))
@@ -62,14 +74,17 @@ def take_columns(options: dict[str, Any]) -> Columns:
 
 
 def _bins(text: str) -> tuple[str, list[float] | int]:
+    """A column with its edges, of which the outer ones may be infinite, or with a whole number of bins."""
     name, found, values = text.rpartition("=")
     try:
-        numbers = [float(value) for value in values.split(",")]
+        bins = [float(value) for value in values.split(",")] if "," in values else int(values)
     except ValueError:
         found = ""
-    if not found:
-        raise ValueError(f"--bins takes a column with edges or a number of bins, as in temp=0,10,20; got {text!r}")
-    return name, int(numbers[0]) if len(numbers) == 1 else numbers
+    if not found or (isinstance(bins, list) and any(map(isnan, bins))):
+        raise ValueError(
+            f"--bins takes a column with edges or a whole number of bins, as in temp=0,10,20 or temp=4; got {text!r}"
+        )
+    return name, bins
 
 
 def goal_options(command: Command) -> Command:
@@ -85,25 +100,53 @@ def goal_options(command: Command) -> Command:
     return command
 
 
-def take_goal(options: dict[str, Any]) -> Goal:
-    """Take the goal's options out of ``options``."""
+@contextmanager
+def take_goal(options: dict[str, Any]) -> Iterator[Goal]:
+    """Take the goal's options out of ``options``.
+
+    A label that turns out to be unknown may be a part of one that has the options' marks in it: that is hinted at.
+    """
+    marked = {
+        "prefer": any("=" in text for text in options["prefer"]),
+        "forbid": any(text.count(":") > 1 for text in options["forbid"]),
+    }
+    goal = _goal(options)
+    try:
+        yield goal
+    except ValueError as error:
+        part, _, problem = str(error).partition(": ")
+        if marked.get(part) and problem.startswith("unknown label"):
+            raise ValueError(f"{error} (labels with = or : go in a goal file)") from None
+        raise
+
+
+def _goal(options: dict[str, Any]) -> Goal:
     from pastwise.goal import Goal
 
     file, prefer, floor, forbid = (options.pop(name) for name in ("goal_file", "prefer", "floor", "forbid"))
     if file is not None:
         if prefer or forbid or floor is not None:
             raise ValueError("give the goal either as a file or by --prefer, --floor and --forbid, not both")
-        if not file.is_file():
-            raise ValueError(f"no such file: {file}")
-        return Goal.from_toml(file)
+        return goal_file(file)
     if not prefer:
         raise ValueError("what is wanted? Give --prefer STATE or --goal FILE")
     pairs = [two_parts("--forbid", text, ":") for text in forbid]
     return Goal(
-        prefer=dict(_weighted(text) for text in prefer),
+        prefer=by_name("--prefer", map(_weighted, prefer)),
         floor=floor,
         forbid=tuple((state or None, action) for state, action in pairs),
     )
+
+
+def goal_file(path: str | Path) -> Goal:
+    """The goal that is in a TOML file."""
+    from pastwise.goal import Goal
+
+    if Path(path).is_dir():
+        raise ValueError(f"{path} is a folder; name a file with a goal")
+    if not Path(path).is_file():
+        raise ValueError(f"no such file: {path}")
+    return Goal.from_toml(path)
 
 
 def _weighted(text: str) -> tuple[str, float]:
@@ -124,3 +167,13 @@ def two_parts(option: str, text: str, mark: str) -> tuple[str, str]:
     if not found or not after:
         raise ValueError(f"{option} takes two parts with {mark!r} between; got {text!r}")
     return before, after
+
+
+def by_name(option: str, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Values by name; a name that is given twice is refused."""
+    values: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in values:
+            raise ValueError(f"{option} is given twice for {name!r}")
+        values[name] = value
+    return values

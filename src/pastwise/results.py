@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 
 from pastwise.adapters.artefact import replacing
 from pastwise.evaluation import Credible, Verdict
-from pastwise.numerics import FloatArray, sample
+from pastwise.numerics import FloatArray, IntArray, sample
 from pastwise.posterior import StateSupport
 from pastwise.report.html import number_table, rule_table
 from pastwise.spaces import Label, Space, key_of
@@ -49,11 +49,27 @@ class Rule(Mapping[Label, dict[Label, float]]):
 
     def row(self, state: Label) -> FloatArray:
         """Probabilities of the actions: [A]."""
-        index = known_index(self.states, state, refuse=self.fallback is None)
+        return self._row(state)
+
+    def _row(self, state: Label) -> FloatArray:
+        """For the public methods: each calls it directly, so that a warning points at the line of their caller."""
+        index = known_index(self.states, state, refuse=self.fallback is None, stacklevel=4)
         return np.asarray(self.fallback if index is None else self.probabilities[index])
 
     def __getitem__(self, state: Label) -> dict[Label, float]:
-        return dict(zip(self.actions.labels, self.row(state).tolist(), strict=True))
+        return dict(zip(self.actions.labels, self._row(state).tolist(), strict=True))
+
+    def __contains__(self, state: object) -> bool:
+        """Whether the log has the state; to look does not warn."""
+        try:
+            self.states.index(state)
+        except (ValueError, TypeError):
+            return False
+        return True
+
+    def get(self, state: Label, default: Any = None) -> Any:
+        """The rule of a state that the log has, otherwise the default."""
+        return self[state] if state in self else default
 
     def __iter__(self) -> Iterator[Label]:
         return iter(self.states.labels)
@@ -63,7 +79,7 @@ class Rule(Mapping[Label, dict[Label, float]]):
 
     def sample(self, state: Label, rng: np.random.Generator) -> Label:
         """Draw an action."""
-        return self.actions.labels[int(sample(self.row(state), np.asarray(rng.random())))]
+        return self.actions.labels[int(sample(self._row(state), np.asarray(rng.random())))]
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Probabilities by the keys of states and actions."""
@@ -74,10 +90,13 @@ class Rule(Mapping[Label, dict[Label, float]]):
     def columns(self) -> dict[str, list[Any]]:
         """A row for each state and action: its fields, the probability, and the similarity behind the state's rule."""
         S, A = len(self.states), len(self.actions)
-        table = {**_field_columns(self.states, "state", A, 1), **_field_columns(self.actions, "action", 1, S)}
-        table["probability"] = self.probabilities.ravel().tolist()
-        table["similarity"] = np.repeat(self.similarity, A).tolist()
-        return table
+        numbers = {
+            "probability": self.probabilities.ravel().tolist(),
+            "similarity": np.repeat(self.similarity, A).tolist(),
+        }
+        states = _field_columns(self.states, "state", {"action", *numbers}, A, 1)
+        actions = _field_columns(self.actions, "action", {*states, *numbers}, 1, S)
+        return {**states, **actions, **numbers}
 
     def to_frame(self, backend: str | None = None) -> Any:
         """The rule as a data frame of the library that the log came in, or of the one that is named."""
@@ -106,24 +125,36 @@ class Rule(Mapping[Label, dict[Label, float]]):
         return rule_table(self.to_dict(), (self.similarity < WEAK).tolist())
 
 
-def known_index(states: Space, state: Label, *, refuse: bool) -> int | None:
-    """Index of a state; for one that the log does not have None with a warning, or an error."""
+def known_index(states: Space, state: Label, *, refuse: bool, stacklevel: int = 3) -> int | None:
+    """Index of a state; for one that the log does not have None with a warning, or an error.
+
+    The warning points at the caller of the function that calls this one, or by ``stacklevel`` further up.
+    """
     try:
         return states.index(state)
     except ValueError:
         if refuse:
             raise
-    warnings.warn(f"the log has no state {state!r}: the prior answers for it", UnseenStateWarning, stacklevel=4)
+    message = f"the log has no state {state!r}: the prior answers for it"
+    warnings.warn(message, UnseenStateWarning, stacklevel=stacklevel)
     return None
 
 
-def _field_columns(space: Space, name: str, repeat: int, tile: int) -> dict[str, list[Any]]:
-    """Labels of a space as columns, one for each field; each label ``repeat`` times, all of it ``tile`` times."""
+def _field_columns(
+    space: Space, name: str, taken: Collection[str], repeat: int = 1, tile: int = 1
+) -> dict[str, list[Any]]:
+    """Labels of a space as columns, one for each field; each label ``repeat`` times, all of it ``tile`` times.
+
+    A field whose name is taken has the space's name before its own.
+    """
     names = space.fields if space.is_product else (name,)
     parts = list(zip(*space.labels, strict=True)) if space.is_product else [space.labels]
-    return {
-        field: [x for label in part for x in [label] * repeat] * tile for field, part in zip(names, parts, strict=True)
-    }
+    columns: dict[str, list[Any]] = {}
+    for column, part in zip(names, parts, strict=True):
+        while column in taken or column in columns:
+            column = f"{name} {column}"
+        columns[column] = [x for label in part for x in [label] * repeat] * tile
+    return columns
 
 
 def to_frame(columns: Mapping[str, Any], backend: str | None) -> Any:
@@ -138,11 +169,18 @@ def to_frame(columns: Mapping[str, Any], backend: str | None) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """What the rule of each state rests on, by label."""
+    """What the rule of each state rests on, by label.
+
+    Attributes
+    ----------
+    terminal : [terminal states]
+        Indices of the states in which an episode ends: nothing is decided there, so their rule may rest on nothing.
+    """
 
     states: Space
     arrays: StateSupport
     backend: str | None = None
+    terminal: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def __getitem__(self, state: Label) -> dict[str, float]:
         return self._row(self.states.index(state))
@@ -168,11 +206,12 @@ class Support:
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A row for each state."""
-        return to_frame({**_field_columns(self.states, "state", 1, 1), **self._lists}, backend or self.backend)
+        lists = self._lists
+        return to_frame({**_field_columns(self.states, "state", lists), **lists}, backend or self.backend)
 
     def warnings(self) -> list[str]:
         """States whose rule rests on too little, in words."""
-        weak = np.flatnonzero(self.arrays.similarity < WEAK)
+        weak = np.setdiff1d(np.flatnonzero(self.arrays.similarity < WEAK), self.terminal)
         if not len(weak):
             return []
         names = ", ".join(key_of(self.states.labels[i]) for i in weak[:5]) + (", ..." if len(weak) > 5 else "")

@@ -79,11 +79,14 @@ def task_weight(past_ideal: IdealModel, ideal: IdealModel, divergence: Divergenc
 
 
 def weigh_tasks(
-    tasks: Iterable[tuple[TransitionCounts, IdealModel]],
+    tasks: Iterable[tuple[TransitionCounts, IdealModel | None]],
     ideal: IdealModel,
     divergence: Divergence = kl_divergence,
 ) -> TransitionCounts:
-    """One set of counts out of several past tasks, each weighted by how near its known goal was to today's."""
+    """One set of counts out of several past tasks, each weighted by how near its goal was to today's.
+
+    A task whose goal is not known (None) keeps its weight.
+    """
     given = list(tasks)
     if not given:
         raise ValueError("no past task was given")
@@ -95,5 +98,8 @@ def weigh_tasks(
             raise ValueError(
                 f"the goal is over {ideal.num_states} states and {ideal.num_actions} actions, a task is not"
             )
-    weighted = [counts.scale(task_weight(past, ideal, divergence)[counts.state]) for counts, past in given]
+    weighted = [
+        counts if past is None else counts.scale(task_weight(past, ideal, divergence)[counts.state])
+        for counts, past in given
+    ]
     return sum(weighted[1:], start=weighted[0])

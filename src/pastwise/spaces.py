@@ -12,6 +12,7 @@ import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,17 @@ def key_of(label: Label) -> str:
     ('cold', '5', '["cold", true]')
     """
     return label if isinstance(label, str) else json.dumps(label, ensure_ascii=False)
+
+
+def checked_label(label: Any) -> Label:
+    """A label as a plain value: text, a finite number, a boolean, or a tuple of these."""
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, tuple):
+        return tuple(checked_label(part) for part in label)
+    if isinstance(label, (str, int)) or (isinstance(label, float) and isfinite(label)):
+        return label
+    raise ValueError(f"{label!r} is no label: a label is text, a finite number, a boolean, or a tuple of these")
 
 
 def sort_key(label: Label) -> Any:
@@ -108,12 +120,18 @@ class Space:
     def _by_key(self) -> dict[str, int]:
         return {key_of(label): index for index, label in enumerate(self.labels)}
 
-    def __contains__(self, label: Label) -> bool:
-        return label in self._index
+    def __contains__(self, label: object) -> bool:
+        return label in self.labels if isinstance(self.labels, range) else label in self._index
+
+    def has(self, label: Label) -> bool:
+        """Whether this is a label, or the key of one."""
+        return label in self or key_of(label) in self._by_key
 
     def index(self, label: Label) -> int:
         """Index of a label, or of its key; an unknown one is an error that names the nearest known."""
-        if label in self._index:
+        if isinstance(self.labels, range) and label in self.labels:
+            return self.labels.index(label)  # type: ignore[arg-type]
+        if not isinstance(self.labels, range) and label in self._index:
             return self._index[label]
         key = key_of(label)
         if key in self._by_key:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pastwise.counts import Decay, TransitionCounts
-from pastwise.spaces import Label, Space
+from pastwise.spaces import Label, Space, checked_label
 
 FORMAT = 1
 """Version of the artefact's form. A newer one than this is refused."""
@@ -25,10 +25,16 @@ Tensors = dict[str, NDArray[Any]]
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
     """A path to write to, which takes the place of ``path`` when all went well; otherwise what was there stays."""
-    target = Path(path)
+    target = Path(path).resolve()
     if target.is_dir():
-        raise ValueError(f"{target} is a folder; name a file")
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
+        raise ValueError(f"{path} is a folder; name a file")
+    if not target.parent.is_dir():
+        raise ValueError(f"{path}: no such folder: {Path(path).parent}")
+    if target.exists() and not target.is_file():
+        raise ValueError(f"{path} is not a regular file")
+    if target.exists() and not os.access(target, os.W_OK, effective_ids=True):
+        raise ValueError(f"{path} is read-only")
+    handle, name = tempfile.mkstemp(prefix=".pastwise-", dir=target.parent)
     os.close(handle)
     beside = Path(name)
     try:
@@ -45,28 +51,39 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 def write(path: str | Path, tensors: Tensors, content: Mapping[str, Any]) -> None:
     """Write tensors and JSON content."""
+    from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
     metadata = {"pastwise": json.dumps({"format": FORMAT, **content}, ensure_ascii=False, allow_nan=False)}
     with replacing(path) as beside:
-        save_file({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, beside, metadata)
+        try:
+            save_file({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, beside, metadata)
+        except SafetensorError as error:
+            raise OSError(f"{path} cannot be written: {error}") from None
 
 
 def read(path: str | Path) -> tuple[Tensors, dict[str, Any]]:
     """Tensors and JSON content; whatever is not such a file is an error that says so."""
     from safetensors import SafetensorError, safe_open
 
-    if not Path(path).is_file():
+    if Path(path).is_dir():
+        raise ValueError(f"{path} is a folder, not a policy file")
+    if not Path(path).exists():
         raise ValueError(f"no such file: {path}")
+    Path(path).open("rb").close()  # an unreadable one is told as such
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no mapping)
         content = json.loads(metadata["pastwise"])
         version = content["format"]
-    except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
+    except KeyError as error:
+        raise ValueError(f"{path} is not a policy of pastwise: it has no {error}") from None
+    except (SafetensorError, TypeError, ValueError, OSError, RecursionError) as error:
         raise ValueError(f"{path} is not a policy of pastwise, or is damaged: {error}") from None
-    if not isinstance(version, int) or version > FORMAT:
+    if type(version) is not int or version < 1:
+        raise ValueError(f"{path} is damaged: format {version!r}")
+    if version > FORMAT:
         raise ValueError(f"{path} has format {version}; this version of pastwise reads up to {FORMAT}: upgrade it")
     return tensors, content
 
@@ -82,6 +99,8 @@ def require(condition: object, what: str) -> None:
 
 
 # Counts.
+
+MOST_LABELS = 10**9
 
 COUNTS = ("key", "records", "weight", "weight_squared", "terminal")
 
@@ -100,12 +119,15 @@ def pack_counts(counts: TransitionCounts) -> tuple[Tensors, dict[str, Any]]:
 
 def unpack_counts(tensors: Tensors, content: Mapping[str, Any]) -> TransitionCounts:
     """The counts that `pack_counts` packed; what cannot be is refused."""
+    for name in COUNTS:
+        require(name in tensors, f"{name} is missing")
     states, actions = _unpack_space(content["states"]), _unpack_space(content["actions"])
     tasks = None if content["tasks"] is None else _unpack_space(content["tasks"])
     key, terminal = tensors["key"], tensors["terminal"]
     size = len(states) * len(actions) * len(states) * (1 if tasks is None else len(tasks))
-    for name in ("key", "records", "terminal"):
-        require(tensors[name].dtype == np.int64, f"{name} are not whole numbers")
+    for name in COUNTS:
+        wanted = np.float64 if name.startswith("weight") else np.int64
+        require(tensors[name].dtype == wanted, f"{name} is of type {tensors[name].dtype}, not {np.dtype(wanted)}")
     for name in ("key", "records", "weight", "weight_squared"):
         tensor = tensors[name]
         require(tensor.shape == key.shape and tensor.ndim == 1, f"{name} has the wrong shape {tensor.shape}")
@@ -125,11 +147,13 @@ def _pack_space(space: Space) -> dict[str, Any]:
 
 def _unpack_space(content: Mapping[str, Any]) -> Space:
     labels = content["labels"]
+    require(all(isinstance(name, str) for name in content["fields"]), "names of fields are not text")
     if isinstance(labels, Mapping):
+        require(type(labels["range"]) is int and 0 < labels["range"] <= MOST_LABELS, "an impossible number of labels")
         return Space(range(labels["range"]), tuple(content["fields"]))
     return Space([as_label(label) for label in labels], tuple(content["fields"]))
 
 
 def as_label(value: Any) -> Label:
     """A label out of JSON, where a product label is a list."""
-    return tuple(value) if isinstance(value, list) else value
+    return checked_label(tuple(value) if isinstance(value, list) else value)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from itertools import pairwise
+from math import isfinite
 from typing import Any
 
 from pastwise.spaces import Label
@@ -77,12 +78,17 @@ class Columns:
             raise ValueError("max_gap goes with episode and time")
         if (self.age is None) != (self.half_life is None):
             raise ValueError("age and half_life go together")
-        for name in self.bins:
-            if name not in (*self.state, *self.action):
-                raise ValueError(f"bins: {name!r} is no state or action column")
+        self._check_bins()
         repeated = [name for name in self.labels if self.labels.count(name) > 1]
         if repeated:
             raise ValueError(f"the column {repeated[0]!r} is named twice")
+
+    def _check_bins(self) -> None:
+        for name, edges in self.bins.items():
+            if not isinstance(edges, int) and not (isinstance(edges, tuple) and all(map(_is_number, edges))):
+                raise ValueError(f"bins: {name!r} takes edges or a number of bins, not {edges!r}")
+            if name not in (*self.state, *self.action):
+                raise ValueError(f"bins: {name!r} is no state or action column")
 
     @classmethod
     def of(
@@ -113,11 +119,16 @@ class Columns:
     def from_dict(cls, content: Mapping[str, Any]) -> Columns:
         """The columns that `to_dict` gave."""
         plain = {name: _tuples(value) for name, value in content.items()}
-        return cls(**plain)
+        edges = {
+            name: given if isinstance(given, int) else _edges(name, given) for name, given in plain["bins"].items()
+        }
+        return cls(**{**plain, "bins": edges})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values by name."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        """Plain values by name; infinite edges as text, which JSON can hold."""
+        plain = {f.name: getattr(self, f.name) for f in fields(self)}
+        bins = {n: e if isinstance(e, int) else [x if isfinite(x) else str(x) for x in e] for n, e in self.bins.items()}
+        return {**plain, "bins": bins}
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -149,7 +160,10 @@ def seconds(span: float | str) -> float:
     match = re.fullmatch(r"\s*([\d.]+)\s*([a-z]+)\s*", str(span))
     if not match or match[2] not in UNITS:
         raise ValueError(f"a span between dates needs a unit, as in 36h or 30d ({', '.join(UNITS)}); got {span!r}")
-    return float(match[1]) * UNITS[match[2]]
+    length = float(match[1]) * UNITS[match[2]]
+    if not length > 0:
+        raise ValueError(f"a span must be positive, not {span}")
+    return length
 
 
 def _span(name: str, span: Span | None) -> float | str | None:
@@ -180,10 +194,17 @@ def _edges(name: str, given: Sequence[float] | int) -> Edges | int:
         if given < 1:
             raise ValueError(f"bins: {name!r} needs at least one bin, not {given}")
         return given
-    edges = tuple(float(edge) for edge in given)
+    try:
+        edges = tuple(float(edge) for edge in given)
+    except (TypeError, ValueError):
+        raise ValueError(f"bins: {name!r} takes edges or a number of bins, not {given!r}") from None
     if len(edges) < 2 or any(not low < high for low, high in pairwise(edges)):
         raise ValueError(f"bins: the edges of {name!r} must be at least two, ascending; got {list(edges)}")
     return edges
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _tuples(value: Any) -> Any:

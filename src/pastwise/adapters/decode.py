@@ -62,8 +62,11 @@ class Part:
         return np.asarray(np.minimum(self.codes.min(axis=-1), 0))
 
 
-def decode(grouped: pa.Table, columns: Columns, decay: Decay | None) -> Reading:
-    """Labels to indices, bad values to findings, the rest to counts."""
+def decode(grouped: pa.Table, columns: Columns, decay: Decay | None, *, more: bool = False) -> Reading:
+    """Labels to indices, bad values to findings, the rest to counts.
+
+    With ``more`` the log is one more of a kind already known, and need not have every terminal state.
+    """
     rows, status = (numbers_of(grouped, name).astype(np.int64) for name in ("rows", "status"))
     if rows.sum() == 0:
         raise ValueError("the log has no records")
@@ -87,7 +90,9 @@ def decode(grouped: pa.Table, columns: Columns, decay: Decay | None) -> Reading:
     counts = TransitionCounts.from_groups(
         states, actions, (batch, s, a, n), (records[usable], weight[usable], squared[usable]), tasks, decay
     )
-    counts, ended = _ended(counts, columns.terminal)
+    counts, ended = _ended(counts, columns.terminal, more)
+    if counts.num_records == 1 and not more:
+        findings.append(Finding("single-transition", "the log has a single transition", 1, "Is that all there is?"))
     return Reading(counts, columns, int(rows.sum()), (*findings, *ended))
 
 
@@ -165,7 +170,11 @@ def _encoded(fields: list[pa.ChunkedArray], name: str) -> tuple[list[IntArray], 
     import pyarrow as pa
 
     plain = [f.cast(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in fields]
+    if any(pa.types.is_nested(column.type) for column in plain):
+        raise ValueError(f"the column {name!r} holds {plain[0].type}; a label is text, a number or a boolean")
     try:
+        if len({_kind(column.type) for column in plain} - {"null"}) > 1:
+            raise pa.ArrowInvalid
         same = [column.cast(plain[0].type) for column in plain]
     except pa.ArrowInvalid:
         types = " and ".join(str(column.type) for column in plain)
@@ -183,6 +192,18 @@ def _encoded(fields: list[pa.ChunkedArray], name: str) -> tuple[list[IntArray], 
     if not finite.all():
         codes = np.where((codes >= 0) & ~finite[codes], NOT_FINITE, codes)
     return np.split(codes, len(fields)), labels
+
+
+def _kind(kind: pa.DataType) -> str:
+    """What labels of an Arrow type are alike: text, numbers, or something of their own."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_null(kind):
+        return "null"
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return "text"
+    return "number" if types.is_integer(kind) or types.is_floating(kind) else str(kind)
 
 
 def _label(value: Any, name: str) -> Label:
@@ -243,12 +264,14 @@ def _left_out(rows: IntArray, status: IntArray, bad: Mapping[str, IntArray]) -> 
     return findings
 
 
-def _ended(counts: TransitionCounts, terminal: tuple[Label, ...]) -> tuple[TransitionCounts, list[Finding]]:
+def _ended(counts: TransitionCounts, terminal: tuple[Label, ...], more: bool) -> tuple[TransitionCounts, list[Finding]]:
     """The counts with their terminal states, and without the records that leave one."""
     if not terminal:
         return counts, []
+    if more:
+        terminal = tuple(label for label in terminal if counts.states.has(label))
     try:
-        ends = np.unique(counts.states.indices(terminal))
+        ends = counts.states.indices(terminal)
     except ValueError as error:
         raise ValueError(f"terminal: {error}") from None
     kept = counts.ending_in(ends)

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     import narwhals as nw
 
 CSV, PARQUET, JSON = (".csv", ".tsv", ".txt"), (".parquet", ".pq"), (".jsonl", ".ndjson", ".json")
+ROW = "pastwise row"
+"""Name of the column that numbers records."""
+
 SAMPLE_ROWS = 1000
 """Rows of a CSV file from which the type of a column that must be a number or a date is told."""
 
@@ -39,7 +42,7 @@ def open_table(table: Any, text_columns: Sequence[str] = (), *, numbered: bool =
     text_columns : sequence of str
         Columns of a CSV file that are text whatever they look like; the others get the type that they look like.
     numbered : bool
-        Add a column ``row`` with the number of the record, from 1 on, where the source has an order.
+        Add a column `ROW` with the number of the record, from 1 on, where the source has an order.
     """
     import narwhals as nw
 
@@ -57,7 +60,7 @@ def open_table(table: Any, text_columns: Sequence[str] = (), *, numbered: bool =
     if isinstance(frame, nw.LazyFrame):
         return frame
     if frame.implementation.is_polars():
-        eager = frame.with_row_index("row").with_columns(nw.col("row") + 1) if numbered else frame
+        eager = frame.with_row_index(ROW).with_columns(nw.col(ROW) + 1) if numbered else frame
         lazy: nw.LazyFrame[Any] = eager.lazy()
         return lazy
     native = frame.to_native()
@@ -80,7 +83,7 @@ def _numbered(relation: duckdb.DuckDBPyRelation, numbered: bool) -> nw.LazyFrame
 
     _tidy_at_exit()
     frame: nw.LazyFrame[Any] = nw.from_native(
-        relation.project("*, row_number() over () as row") if numbered else relation
+        relation.project(f'*, row_number() over () as "{ROW}"') if numbered else relation
     )
     return frame
 
@@ -136,7 +139,11 @@ def _files(given: str | Path | Sequence[str | Path], text_columns: set[str]) -> 
         if kind == "csv":
             return _csv(paths, text_columns)
         query = "from read_parquet($paths)" if kind == "parquet" else "from read_json($paths)"
-        return _connection().sql(query, params={"paths": paths})
+        relation = _connection().sql(query, params={"paths": paths})
+    for name, kind_of in zip(relation.columns, relation.types, strict=True):
+        if str(kind_of) == "JSON":
+            raise ValueError(f"{paths[0]}: the column {name!r} holds values of different types")
+    return relation
 
 
 def _matching(pattern: str) -> list[str]:

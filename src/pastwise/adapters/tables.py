@@ -79,19 +79,27 @@ def count_transitions(
         text_labels=text_labels,
     )
     found = read_log(table, columns, as_of=as_of)
-    for finding in found.findings:
-        warnings.warn(f"{finding.message}. {finding.fix}", LogWarning, stacklevel=2)
+    warn_of(found, stacklevel=3)
     return found.counts
 
 
-def read_log(table: Any, columns: Columns, *, as_of: float | None = None) -> Reading:
-    """Counts of a log, and how many of its records were left out, and why."""
+def warn_of(found: Reading, stacklevel: int) -> None:
+    """Warn of everything that was found on reading a log."""
+    for finding in found.findings:
+        warnings.warn(f"{finding.message}. {finding.fix}", LogWarning, stacklevel=stacklevel)
+
+
+def read_log(table: Any, columns: Columns, *, as_of: float | None = None, more: bool = False) -> Reading:
+    """Counts of a log, and how many of its records were left out, and why.
+
+    With ``more`` the log is one more of a kind already known, and need not have every terminal state.
+    """
     with reading(table if isinstance(table, str) else "the log"):
         frame = open_table(table, columns.text)
-        return group(*prepare(frame, columns, as_of))
+        return group(*prepare(frame, columns, as_of), more=more)
 
 
-def group(prepared: nw.LazyFrame[Any], columns: Columns, decay: Decay | None) -> Reading:
+def group(prepared: nw.LazyFrame[Any], columns: Columns, decay: Decay | None, *, more: bool = False) -> Reading:
     """Group what `prepare` gave where it is, and decode the groups."""
     grouped = prepared.group_by(keys(columns)).agg(*sums(columns, decay)).collect(backend="pyarrow")
-    return decode(grouped.to_native(), columns, decay)
+    return decode(grouped.to_native(), columns, decay, more=more)

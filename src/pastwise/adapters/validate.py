@@ -13,7 +13,7 @@ import numpy as np
 from pastwise.adapters.columns import Columns
 from pastwise.adapters.decode import Finding
 from pastwise.adapters.query import FAR, FOLLOWED, NO_AGE, NO_EPISODE, NO_TIME, SAME_TIME, prepare
-from pastwise.adapters.sources import open_table, reading
+from pastwise.adapters.sources import ROW, open_table, reading
 from pastwise.adapters.tables import group
 from pastwise.counts import TransitionCounts
 from pastwise.spaces import key_of
@@ -46,8 +46,8 @@ def validate_log(table: Any, columns: Columns) -> Validation:
     """
     with reading(table if isinstance(table, str) else "the log"):
         frame = open_table(table, columns.text, numbered=True)
-        has_row = "row" in frame.collect_schema().names()
-        raw = (*(("row",) if has_row else ()), *columns.all)
+        has_row = ROW in frame.collect_schema().names()
+        raw = (*((ROW,) if has_row else ()), *columns.all)
         prepared, columns, decay = prepare(frame, columns, raw=raw)
         found = group(prepared, columns, decay)
         findings = [_with_examples(finding, prepared, columns, raw) for finding in found.findings]
@@ -97,9 +97,9 @@ def _examples(frame: nw.LazyFrame[Any], raw: tuple[str, ...]) -> tuple[dict[str,
     import narwhals as nw
 
     frame = frame.select(**{name: nw.col(f"raw {name}") for name in raw})
-    frame = frame.sort("row").head(NUM_EXAMPLES) if "row" in raw else frame.head(NUM_EXAMPLES)
+    frame = frame.sort(ROW).head(NUM_EXAMPLES) if ROW in raw else frame.head(NUM_EXAMPLES)
     rows = frame.collect(backend="pyarrow").to_native().to_pylist()
-    return tuple({name: _plain(value) for name, value in row.items()} for row in rows)
+    return tuple({"row" if name == ROW else name: _plain(value) for name, value in row.items()} for row in rows)
 
 
 def _plain(value: Any) -> Any:

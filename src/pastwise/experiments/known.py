@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -81,12 +82,12 @@ class KnownSystem:
         """The rule of the largest probability of ending well, by value iteration: [S, A]."""
         value = self.success.copy()
         for _ in range(100_000):
-            better = self.model.expect(value)
+            better = self.model.expect(value) * PATIENCE
             new = np.where(np.isin(np.arange(self.num_states), self.terminal), self.success, better.max(axis=-1))
             if np.abs(new - value).max() < CONVERGED:
                 break
             value = new
-        return np.eye(self.num_actions)[better.argmax(axis=-1)]
+        return np.asarray(np.eye(self.num_actions)[better.argmax(axis=-1)])
 
     def log(self, rule: FloatArray, episodes: int, rng: np.random.Generator, max_steps: int = 1000) -> TransitionCounts:
         """Counts of the transitions of episodes under a rule."""
@@ -107,6 +108,8 @@ class KnownSystem:
 
 
 CONVERGED = 1e-10
+PATIENCE = 1 - 1e-7
+"""Discount of a step: of equally good ways the shorter is taken."""
 
 
 def icu_sepsis() -> KnownSystem:
@@ -134,11 +137,11 @@ def icu_sepsis() -> KnownSystem:
     )
 
 
-def toy_system(name: str, **options: object) -> KnownSystem:
+def toy_system(name: str, **options: Any) -> KnownSystem:
     """A toy-text environment of gymnasium, from its own table ``P``; success is an ending with the best reward."""
     import gymnasium
 
-    env = gymnasium.make(name, **options).unwrapped
+    env: Any = gymnasium.make(name, **options).unwrapped
     table, start = env.P, np.asarray(env.initial_state_distrib, dtype=np.float64)
     S, A = len(table), len(table[0])
     transition, reached, ends = np.zeros((S, A, S)), np.full(S, -np.inf), np.zeros(S, dtype=bool)

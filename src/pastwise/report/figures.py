@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -169,6 +170,11 @@ class PolicyPicture:
 
 
 MAX_STATES_DRAWN = 60
+MAX_LABEL = 30
+"""Characters of a label that are drawn."""
+
+HARMLESS = (r"Glyph \d+", "Matplotlib currently does not support", "constrained_layout not applied")
+"""How warnings begin of labels that the font lacks or that leave little room; the figure is there all the same."""
 
 
 def draw_policy(picture: PolicyPicture, folder: Path) -> None:
@@ -178,15 +184,18 @@ def draw_policy(picture: PolicyPicture, folder: Path) -> None:
         "before_after": before_after(picture),
         "similarity": similarity_histogram(picture.similarity, picture.records),
     }
-    for name, figure in figures.items():
-        figure.savefig(folder / f"{name}.png")
+    with warnings.catch_warnings():
+        for message in HARMLESS:
+            warnings.filterwarnings("ignore", message)
+        for name, figure in figures.items():
+            figure.savefig(folder / f"{name}.png")
 
 
 def policy_heatmap(picture: PolicyPicture) -> Figure:
     """The advice: colour is probability, opacity the similarity behind it."""
     figure, (axes,) = _axes(_width(picture), _height(picture))
     _heat(axes, picture, picture.rule, np.minimum(1.0, 0.15 + 0.85 * picture.support))
-    axes.set_title("what is advised\n(faint: little similarity)", fontsize=7)
+    axes.set_title(f"what is advised\n(faint: little similarity){_cut(picture)}", fontsize=7)
     return figure
 
 
@@ -195,18 +204,31 @@ def before_after(picture: PolicyPicture) -> Figure:
     figure, (before, after) = _axes(1.7 * _width(picture), _height(picture), columns=2, sharey=True)
     _heat(before, picture, picture.behaviour, np.ones(len(picture.states)))
     _heat(after, picture, picture.rule, np.ones(len(picture.states)))
-    before.set_title("what was done", fontsize=8)
-    after.set_title("what is advised", fontsize=8)
+    before.set_title(f"what was done{_cut(picture)}", fontsize=8)
+    after.set_title(f"what is advised{_cut(picture)}", fontsize=8)
     return figure
 
 
+def _cut(picture: PolicyPicture) -> str:
+    """For a title: how much is drawn, where that is not all."""
+    number = len(picture.states)
+    return f"\nthe first {MAX_STATES_DRAWN} of {number:,} states" if number > MAX_STATES_DRAWN else ""
+
+
+def _short(label: str) -> str:
+    """A label with its middle left out where it is too long to be drawn."""
+    half = MAX_LABEL // 2
+    return label if len(label) <= MAX_LABEL else f"{label[:half]}…{label[-half + 1 :]}"
+
+
 def _width(picture: PolicyPicture) -> float:
-    longest = max(len(state) for state in picture.states)
-    return 1.0 + 0.06 * min(longest, 40) + 0.55 * len(picture.actions)
+    longest = max(len(_short(state)) for state in picture.states[:MAX_STATES_DRAWN])
+    return 1.0 + 0.06 * longest + 0.55 * len(picture.actions)
 
 
 def _height(picture: PolicyPicture) -> float:
-    return 0.9 + 0.24 * min(len(picture.states), MAX_STATES_DRAWN)
+    longest = max(len(_short(action)) for action in picture.actions)
+    return 0.8 + 0.03 * longest + 0.24 * min(len(picture.states), MAX_STATES_DRAWN)
 
 
 def _heat(axes: Axes, picture: PolicyPicture, rule: FloatArray, opacity: FloatArray) -> None:
@@ -218,8 +240,9 @@ def _heat(axes: Axes, picture: PolicyPicture, rule: FloatArray, opacity: FloatAr
     colours[..., 3] = opacity[:shown, None]
     axes.imshow(colours, aspect="auto")
     axes.grid(visible=False)
-    axes.set_xticks(range(len(picture.actions)), picture.actions, rotation=30, ha="right")
-    axes.set_yticks(range(shown), picture.states[:shown])
+    actions, states = map(_short, picture.actions), map(_short, picture.states[:shown])
+    axes.set_xticks(range(len(picture.actions)), list(actions), rotation=30, ha="right", parse_math=False)
+    axes.set_yticks(range(shown), list(states), parse_math=False)
     for state, row in enumerate(rule[:shown]):
         for action, probability in enumerate(row):
             dark = probability * opacity[state] > 0.55

@@ -1,8 +1,10 @@
-"""Tables for a terminal: coloured by probability, dimmed by lack of similarity."""
+"""For a terminal: tables, coloured by probability, dimmed by lack of similarity; and signs of life."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,16 +21,16 @@ def rule_table(
     from rich.text import Text
 
     table = Table(caption=f"the first {MAX_ROWS} of {len(rule)} states" if len(rule) > MAX_ROWS else None)
-    table.add_column("state")
+    table.add_column("state")  # labels are Text: in plain strings rich would find markup and emoji
     for action in next(iter(rule.values())):
-        table.add_column(action, justify="right")
+        table.add_column(Text(action), justify="right")
     table.add_column("records", justify="right")
     table.add_column("similarity", justify="right")
     for state, row in list(rule.items())[:MAX_ROWS]:
         behind = support[state]
         cells = [Text(f"{p:.3f}", style=_shade(p)) for p in row.values()]
         numbers = [f"{behind['records']:,}", f"{behind['similarity']:.3g}"]
-        table.add_row(state, *cells, *numbers, style="dim" if behind["similarity"] < weak else None)
+        table.add_row(Text(state), *cells, *numbers, style="dim" if behind["similarity"] < weak else None)
     return table
 
 
@@ -43,13 +45,15 @@ def _shade(probability: float) -> str:
 def findings_table(findings: Sequence[Mapping[str, Any]]) -> Table:
     """What was found in a log, with examples."""
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(show_lines=True)
     for title in ("code", "rows", "what", "examples", "what to do"):
         table.add_column(title, overflow="fold", justify="right" if title == "rows" else "left")
     for finding in findings:
         examples = "\n".join(", ".join(f"{k}={v}" for k, v in example.items()) for example in finding["examples"])
-        table.add_row(finding["code"], f"{finding['rows']:,}", finding["message"], examples, finding["fix"])
+        cells = (finding["code"], f"{finding['rows']:,}", finding["message"], examples, finding["fix"])
+        table.add_row(*map(Text, cells))
     return table
 
 
@@ -88,3 +92,29 @@ def value_table(evaluation: Mapping[str, Any]) -> Table:
         )
         table.add_row(f"support: {name.replace('_', ' ')}", shown, "", "", style="dim")
     return table
+
+
+@contextmanager
+def progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A progress bar on stderr where that is a terminal; yields the function that moves it."""
+    if not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=total)
+        yield lambda done: bar.advance(task, done)
+
+
+@contextmanager
+def spinner(title: str) -> Iterator[None]:
+    """A sign of life on stderr, where that is a terminal, while an engine works."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(title):
+        yield
