@@ -21,7 +21,8 @@ import pytest
 import safetensors.numpy
 
 from pastwise import Columns, Goal, TransferLearner, load
-from pastwise.cli import cli, progress
+from pastwise.cli import cli
+from pastwise.report.terminal import progress
 from test_artefact import full_disk
 from test_cli import call
 
@@ -314,6 +315,7 @@ def test_tasks_with_known_goals(shell: Shell) -> None:
     refused(shell, "learn", log, *COLUMNS, *options, "--past-goal", f"c={past}", because="'c'")
     refused(shell, "learn", log, *COLUMNS, *options, "--past-goal", "a", because="--past-goal")
     refused(shell, "learn", log, *COLUMNS, *options, "--past-goal", "a=nowhere.toml", because="nowhere.toml")
+    refused(shell, "learn", log, *COLUMNS, *options, *["--past-goal", f"a={past}"] * 2, because="twice for 'a'")
     refused(shell, *LEARN, "--prefer", "mild", "--past-goal", f"a={past}", because="task")
 
 
@@ -339,6 +341,9 @@ def test_a_negative_number_is_a_label_too(shell: Shell) -> None:
     log = write("numbers.csv", "room,did,then", "-1,go,2", "2,go,-1")
     learned(shell, "--prefer", "-1", "--typed-labels", "-o", "policy.safetensors", log=log)
     assert shell("explain", "policy.safetensors", "-1", "--json").json["state"] == "-1"
+    assert shell("explain", "policy.safetensors", "--json", "--", "-1", "go").json["state"] == "-1"
+    refused(shell, "explain", "policy.safetensors", "-1", "--foo", because="'--foo'")
+    refused(shell, "explain", "policy.safetensors", "-1", "go", "--foo", because="--foo")
 
 
 def test_plots_are_three_pictures(shell: Shell) -> None:
@@ -552,7 +557,8 @@ def test_every_command_and_option_has_its_help(shell: Shell) -> None:
         (["--goal", "goal.toml", "--floor", "0.1"], "not both"),
         (["--goal", "goal.toml", "--forbid", "cold:heat"], "not both"),
         (["--goal", "nowhere.toml"], "nowhere.toml"),
-        (["--goal", "."], "."),
+        (["--goal", "."], "is a folder"),
+        (["--goal", ""], "empty"),
         (["--goal", "log.csv"], "TOML"),
         (["--goal", "typo.toml"], "did you mean 'prefer'"),
         (["--goal", "sums.toml"], "sums to"),
@@ -579,6 +585,10 @@ def test_every_command_and_option_has_its_help(shell: Shell) -> None:
         (["--prefer", "mild", "--bins", "room=inf"], "--bins"),
         (["--prefer", "mild", "--bins", "room=nan"], "--bins"),
         (["--prefer", "mild", "--bins", "room=2.5"], "--bins"),
+        (["--prefer", "mild", "--bins", "room=0,nan"], "--bins"),
+        (["--prefer", "mild", "--bins", "2"], "--bins"),
+        (["--prefer", "mild", "--bins", "room=2", "--bins", "room=1,2"], "--bins is given twice for 'room'"),
+        (["--prefer", "mild", "--prefer", "mild=2"], "--prefer is given twice for 'mild'"),
         (["--prefer", "mild", "--bins", "room=0"], "bin"),
         (["--prefer", "mild", "--bins", "room=3,2,1"], "ascending"),
         (["--prefer", "mild", "--bins", "roof=1,2"], "'roof'"),
@@ -724,6 +734,18 @@ def test_a_place_that_cannot_be_written_to_is_told_in_one_line(
     refused(shell, *LEARN, "--prefer", "mild", "-o", place, because=because)
     refused(shell, "retarget", policy, "--prefer", "cold", "-o", place, because=because)
     refused(shell, "update", policy, "log.csv", "-o", place, because=because)
+
+
+def test_an_empty_path_is_no_place(shell: Shell, policy: str) -> None:
+    refused(shell, *LEARN, "--prefer", "mild", "-o", "", because="empty")
+    refused(shell, *LEARN, "--prefer", "mild", "--plots", "", because="empty")
+    refused(shell, "export", policy, "-o", "", because="empty")
+    refused(shell, "reproduce", "--out", "", because="empty")
+
+
+def test_figures_and_policy_go_into_one_new_folder(shell: Shell) -> None:
+    learned(shell, "--prefer", "mild", "--plots", "new", "-o", "new/policy.safetensors")
+    assert len(files()) == 5
 
 
 def test_no_figures_without_the_policy(shell: Shell) -> None:

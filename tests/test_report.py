@@ -12,6 +12,7 @@ from rich.console import Console
 from pastwise.adapters.files import staged
 from pastwise.report import html, terminal
 from pastwise.report.figures import (
+    MAX_LABEL,
     MAX_STATES_DRAWN,
     PolicyPicture,
     before_after,
@@ -250,6 +251,15 @@ def test_a_large_policy_is_drawn_in_part_and_says_so() -> None:
     axes = policy_heatmap(picture(MAX_STATES_DRAWN + 1)).axes[0]
     assert len(axes.get_yticklabels()) == MAX_STATES_DRAWN
     assert f"{MAX_STATES_DRAWN} of {MAX_STATES_DRAWN + 1}" in axes.get_title()
+
+
+def test_long_labels_are_drawn_with_their_middle_left_out() -> None:
+    names = ("turn the heating up " + "a" * 20 + " a little", "turn the heating up " + "a" * 20 + " a lot")
+    for axes in before_after(picture(names=names)).axes:
+        drawn = [label.get_text() for label in axes.get_xticklabels()]
+        assert [text[:8] for text in drawn] == ["turn the"] * 2
+        assert [text[-5:] for text in drawn] == ["ittle", "a lot"]
+        assert all(len(text) == MAX_LABEL and "…" in text for text in drawn)
 
 
 def test_before_and_after_stand_side_by_side() -> None:

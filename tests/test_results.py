@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -12,7 +14,7 @@ import pytest
 
 from pastwise import Rule, Space, UnseenStateWarning
 from pastwise.posterior import StateSupport
-from pastwise.results import Evidence, Explanation, Reason, Support, to_frame
+from pastwise.results import Evidence, Explanation, Reason, Support, known_index, to_frame
 
 P = np.array([[0.25, 0.75], [1.0, 0.0], [1 / 3, 2 / 3]])
 RULE = Rule(Space(("cold", "mild", "warm")), Space(("heat", "wait")), P, np.array([2.0, 0.5, 1.0]))
@@ -42,6 +44,9 @@ def test_only_known_states_are_in_a_rule(rule: Rule) -> None:
     assert "cold" in rule
     assert "hot" not in rule
     assert rule.get("hot") is None
+    assert rule.get("hot", {}) == {}
+    assert rule.get("cold") == rule["cold"]
+    assert object() not in rule
 
 
 def test_a_state_may_be_asked_for_by_its_key() -> None:
@@ -54,6 +59,21 @@ def test_an_unknown_state_is_an_error_or_the_fallbacks() -> None:
         RULE["colt"]
     with pytest.warns(UnseenStateWarning, match="'colt'"):
         assert LENIENT["colt"] == {"heat": 0.5, "wait": 0.5}
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: LENIENT["colt"],
+        lambda: LENIENT.row("colt"),
+        lambda: LENIENT.sample("colt", np.random.default_rng(0)),
+        lambda: (lambda: known_index(LENIENT.states, "colt", refuse=False))(),  # as a method of a learner asks
+    ],
+)
+def test_the_warning_points_at_the_line_that_asked(ask: Any) -> None:
+    with pytest.warns(UnseenStateWarning) as told:
+        ask()
+    assert [(w.filename, w.lineno) for w in told] == [(__file__, ask.__code__.co_firstlineno)]
 
 
 def test_keys_of_a_rule_are_text() -> None:
@@ -87,6 +107,15 @@ def test_no_field_hides_a_column(name: str) -> None:
     columns = rule.columns()
     assert len(columns) == 5
     assert [list(values) for values in columns.values() if "red" in values] == [["red", "red", "blue", "blue"]]
+
+
+def test_names_that_are_taken_twice_hide_nothing() -> None:
+    states = Space((("a", "b", "c"), ("d", "e", "f")), ("similarity", "state similarity", "did"))
+    columns = Rule(states, Space((("x", 1), ("y", 2)), ("did", "state")), P[:2], np.ones(2)).columns()
+    assert [values[:2] for values in columns.values()] == [
+        *(["a", "a"], ["b", "b"], ["c", "c"]),
+        *(["x", "y"], [1, 2], [0.25, 0.75], [1.0, 1.0]),
+    ]
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
@@ -175,6 +204,20 @@ def test_support_as_a_frame() -> None:
         "effective": [1.5, 1.5],
         "prior_share": [0.25, 0.25],
     }
+
+
+def test_no_field_hides_the_support() -> None:
+    states = Space((("red", 1), ("blue", 2)), ("records", "hour"))
+    columns = Support(states, support_of([0.5, 3.0]).arrays).to_frame("pyarrow").to_pydict()
+    assert columns["state records"] == ["red", "blue"]
+    assert columns["records"] == [1, 2]
+
+
+def test_terminal_states_need_no_support() -> None:
+    (few,) = replace(support_of([0.9, 1.0, 0.0]), terminal=np.array([2])).warnings()
+    assert "1 of 3 states" in few
+    assert few.endswith("s0")
+    assert replace(support_of([0.0, 1.0]), terminal=np.array([0, 1])).warnings() == []
 
 
 def test_weak_states_are_told_by_name() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -94,13 +95,20 @@ def learn(
     columns = take_columns(options)
     given = by_name("--past-goal", (two_parts("--past-goal", text, "=") for text in past_goal))
     past: dict[Any, Any] = {task: goal_file(file) for task, file in given.items()}
-    with take_goal(options) as goal, spinner("Reading"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # findings are shown with the result
+    with take_goal(options) as goal, _reading():
         learner = TransferLearner(goal, prior_count=prior, past_goals=past or None, on_unseen="refuse")
         learner.fit(log, columns=columns)
     _keep(learner, output, plots)
     _show(learner, as_json, output, None if no_verdict else _verdict(learner))
     return OK
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    """While a log is learned from: a sign of life, and no warnings, for findings are shown with the result."""
+    with spinner("Reading"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 QUICK_DRAWS, QUICK_STATES = 400, 300
@@ -238,7 +246,7 @@ def update(policy: Path, log: str, output: Path, as_json: bool) -> int:
     from pastwise.learner import load
 
     learner = load(policy)
-    with spinner("Reading"):
+    with _reading():
         learner.learn_more(log)
     _keep(learner, output)
     _show(learner, as_json, output)

@@ -1,10 +1,10 @@
 """Transition models drawn from what a log tells of them.
 
 Given the *unweighted* counts of a log, since the world does not depend on the goal, the rows of its transition model
-have Dirichlet posteriors. Their background count is not known either: it is drawn from what the log tells of it. Rows
-that look alike ask for a large one, rows of few successors among many states for a small one. The mass of the unseen
-next states is split at random, by the size-biased sticks of a symmetric Dirichlet distribution, never evenly: that
-would understate the spread.
+have Dirichlet posteriors. Their prior is not known either: how much it weighs, and whether unseen transitions lead
+anywhere alike or rather to states that were often entered, is drawn from what the log tells of it. The mass of the
+unseen next states is split at random, by the sticks of a Dirichlet process, never evenly: that would understate the
+spread.
 """
 
 from __future__ import annotations
@@ -23,28 +23,58 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 STICKS = 5
-"""Unseen next states of a row that get a share of their own in a draw; what is left after them is spread evenly."""
+"""Unseen next states of a row that get a share of their own in a draw; what is left is spread as the prior has it."""
 
 GRID = 25
 LEAST_MASS, MOST_MASS, MOST_BACKGROUND = 0.05, 50.0, 2.0
-"""Range of the background: least and most prior mass of a row, in records, and most background."""
+"""Range of the prior: least and most mass of a row, in records, and most of it for a single next state."""
 
 FEW_STATES = 32
 """Up to so many states drawn models are dense."""
 
 
-def background_posterior(counts: TransitionCounts) -> tuple[FloatArray, FloatArray]:
-    """Background counts on a grid and their probabilities given the log: [grid], [grid].
+@dataclass(frozen=True, eq=False)
+class PriorGrid:
+    """Dirichlet priors of a row and their probabilities given a log.
 
-    The counts of a row are Dirichlet-multinomial with a symmetric prior; its background is log-uniform on the grid.
+    A prior is a mass, in records, and a base distribution over next states: the uniform one, or how often each state
+    was entered in the whole log. Masses are log-uniform on a grid, both bases equally likely before the log is seen.
+
+    Attributes
+    ----------
+    mass : [grid]
+    base : [grid, S]
+    probability : [grid]
     """
-    S, n = len(counts.states), counts.weight
-    total = counts.by_state_action(n).ravel()
-    nu = np.geomspace(LEAST_MASS / S, min(MOST_MASS / S, MOST_BACKGROUND), GRID)
-    cells = (gammaln(n[:, None] + nu) - gammaln(nu)).sum(axis=0)
-    rows = (gammaln(S * nu) - gammaln(total[total > 0][:, None] + S * nu)).sum(axis=0)
-    log_likelihood = cells + rows
-    return nu, normalise(np.exp(log_likelihood - log_likelihood.max()))
+
+    mass: FloatArray
+    base: FloatArray
+    probability: FloatArray
+
+    @classmethod
+    def of(cls, counts: TransitionCounts) -> PriorGrid:
+        """The grid with its probabilities given the counts, by the likelihood of Dirichlet-multinomial rows."""
+        S, n = len(counts.states), counts.weight
+        entered = normalise(group_sum(counts.next_state, n, S) + 1.0)
+        masses = np.geomspace(LEAST_MASS, min(MOST_MASS, MOST_BACKGROUND * S), GRID)
+        bases = [np.full(S, 1 / S)] if S <= FEW_STATES else [np.full(S, 1 / S), entered]
+        mass, base = np.tile(masses, len(bases)), np.repeat(np.stack(bases), GRID, axis=0)
+        total = counts.by_state_action(n).ravel()
+        background = mass * base[:, counts.next_state].T  # [distinct, grid]
+        cells = (gammaln(n[:, None] + background) - gammaln(background)).sum(axis=0)
+        rows = (gammaln(mass) - gammaln(total[total > 0][:, None] + mass)).sum(axis=0)
+        log_likelihood = cells + rows
+        return cls(mass, base, normalise(np.exp(log_likelihood - log_likelihood.max())))
+
+    @classmethod
+    def fixed(cls, background: float, num_states: int) -> PriorGrid:
+        """A single prior: the same background count for every next state."""
+        base = np.full((1, num_states), 1 / num_states)
+        return cls(np.array([background * num_states]), base, np.ones(1))
+
+    def draw(self, number: int, rng: np.random.Generator) -> IntArray:
+        """Places on the grid: [number]."""
+        return sample(np.broadcast_to(self.probability, (number, len(self.mass))), rng.random(number))
 
 
 class DrawnModels(Protocol):
@@ -86,12 +116,13 @@ class DenseDraws:
 
 @dataclass(frozen=True, eq=False)
 class SparseDraw:
-    """One drawn model as its entries; what is left of each row ``rest [S * A]`` is spread evenly."""
+    """One drawn model as its entries; what is left of each row, ``rest [S * A]``, is spread as ``base [S]``."""
 
     row: IntArray
     next_state: IntArray
     probability: FloatArray
     rest: FloatArray
+    base: FloatArray
     shape: tuple[int, int]
     number: int = 1
 
@@ -104,15 +135,15 @@ class SparseDraw:
     def expect(self, values: FloatArray) -> FloatArray:
         """E[values(next_state) | state, action]: [1, S] -> [1, S, A]."""
         sums = self._matrix @ values[0]
-        return np.asarray((sums + self.rest * values.mean()).reshape(1, *self.shape))
+        return np.asarray((sums + self.rest * (values[0] @ self.base)).reshape(1, *self.shape))
 
     def closed_loops(self, rules: FloatArray) -> FloatArray:
         """p(next_state | state) under each rule: [P, S, A] -> [1, P, S, S]."""
         S, A = self.shape
         where = (self.row // A) * S + self.next_state
         loops = np.stack([group_sum(where, rule.ravel()[self.row] * self.probability, S * S) for rule in rules])
-        even = (rules * self.rest.reshape(S, A)).sum(axis=-1) / S
-        return np.asarray(loops.reshape(1, -1, S, S) + even[None, :, :, None])
+        left = (rules * self.rest.reshape(S, A)).sum(axis=-1)
+        return np.asarray(loops.reshape(1, -1, S, S) + left[None, :, :, None] * self.base)
 
 
 class TransitionPosterior:
@@ -123,17 +154,14 @@ class TransitionPosterior:
     counts : TransitionCounts
         The log, without leading axes.
     background : float, optional
-        Prior count of every (state, action, next_state). If absent it is drawn anew for each model from what the log
-        tells of it, see `background_posterior`.
+        Prior count of every (state, action, next_state). If absent the prior is drawn anew for each model from what
+        the log tells of it, see `PriorGrid`.
     """
 
     def __init__(self, counts: TransitionCounts, background: float | None = None) -> None:
         self.num_states, self.num_actions = len(counts.states), len(counts.actions)
         self._counts = counts
-        if background is None:
-            self._backgrounds = background_posterior(counts)
-        else:
-            self._backgrounds = np.array([background]), np.ones(1)
+        self.prior = PriorGrid.of(counts) if background is None else PriorGrid.fixed(background, self.num_states)
 
     @property
     def draws_at_once(self) -> int:
@@ -151,18 +179,15 @@ class TransitionPosterior:
         """Rows of the terminal states: [ends * A]."""
         return np.asarray((self._counts.terminal[:, None] * self.num_actions + np.arange(self.num_actions)).ravel())
 
-    def _draw_background(self, number: int, rng: np.random.Generator) -> FloatArray:
-        values, probabilities = self._backgrounds
-        return values[sample(np.broadcast_to(probabilities, (number, len(values))), rng.random(number))]
-
     @cached_property
     def _tensor(self) -> FloatArray:
         S, A = self.num_states, self.num_actions
         return group_sum(self._counts.key, self._counts.weight, S * A * S).reshape(S, A, S)
 
     def _draw_dense(self, number: int, rng: np.random.Generator) -> DenseDraws:
-        background = self._draw_background(number, rng)[:, None, None, None]
-        gamma = rng.standard_gamma(self._tensor + background)
+        place = self.prior.draw(number, rng)
+        background = self.prior.mass[place, None] * self.prior.base[place]
+        gamma = rng.standard_gamma(self._tensor + background[:, None, None, :])
         total = gamma.sum(axis=-1, keepdims=True)
         even = np.full(self.num_states, 1 / self.num_states)  # all underflowed: the background is that small
         transition = np.where(total > 0, gamma / np.where(total > 0, total, 1.0), even)
@@ -173,30 +198,27 @@ class TransitionPosterior:
     def mean_closed_loop(self, rule: FloatArray) -> FloatArray:
         """p(next_state | state) under a rule [S, A] and the mean background: [S, S]."""
         counts, S, A = self._counts, self.num_states, self.num_actions
-        nu = float(self._backgrounds[0] @ self._backgrounds[1])
-        total = counts.by_state_action(counts.weight).ravel() + S * nu
-        rest = S * nu / total
-        mean = SparseDraw(counts.row, counts.next_state, counts.weight / total[counts.row], rest, (S, A))
-        loop = mean.closed_loops(rule[None])[0, 0]
+        mass = float(self.prior.mass @ self.prior.probability)
+        total = counts.by_state_action(counts.weight).ravel() + mass
+        base = self.prior.probability @ self.prior.base
+        seen = counts.weight / total[counts.row]
+        loop = SparseDraw(counts.row, counts.next_state, seen, mass / total, base, (S, A)).closed_loops(rule[None])[
+            0, 0
+        ]
         loop[counts.terminal] = np.eye(S)[counts.terminal]
         return np.asarray(loop)
 
-    @cached_property
-    def _unseen(self) -> IntArray:
-        """Number of next states that each row was never seen to lead to: [S * A]."""
-        rows = self.num_states * self.num_actions
-        return self.num_states - np.bincount(self._counts.row, minlength=rows)
-
     def _draw_sparse(self, rng: np.random.Generator) -> SparseDraw:
-        counts, unseen, nu = self._counts, self._unseen, float(self._draw_background(1, rng)[0])
-        rows = len(unseen)
-        seen = rng.standard_gamma(counts.weight + nu)
-        mass = rng.standard_gamma(nu * unseen)
+        counts, rows = self._counts, self.num_states * self.num_actions
+        place = int(self.prior.draw(1, rng)[0])
+        base = self.prior.base[place]
+        background = self.prior.mass[place] * base
+        unseen = np.maximum(self.prior.mass[place] - group_sum(counts.row, background[counts.next_state], rows), 0.0)
+        seen, mass = rng.standard_gamma(counts.weight + background[counts.next_state]), rng.standard_gamma(unseen)
         total = group_sum(counts.row, seen, rows) + mass
-        mass = np.where(total > 0, mass, 1.0)
-        total = np.where(total > 0, total, 1.0)
-        shares, rest = _sticks(unseen, nu, rng)
-        atoms = self._unseen_states(rng.integers(np.maximum(unseen, 1)[:, None], size=shares.shape))
+        mass, total = np.where(total > 0, mass, 1.0), np.where(total > 0, total, 1.0)
+        shares, rest = _sticks(unseen, rng)
+        atoms = np.searchsorted(np.cumsum(base)[:-1], rng.random(shares.shape), side="right")
         row = np.concatenate([counts.row, np.repeat(np.arange(rows), STICKS)])
         next_state = np.concatenate([counts.next_state, atoms.ravel()])
         probability = np.concatenate([seen / total[counts.row], (shares * (mass / total)[:, None]).ravel()])
@@ -207,28 +229,19 @@ class TransitionPosterior:
             row, next_state = np.concatenate([row[kept], self._ends]), np.concatenate([next_state[kept], home])
             probability = np.concatenate([probability[kept], np.ones(len(home))])
             rest[self._ends] = 0.0
-        return SparseDraw(row, next_state, probability, rest, (self.num_states, self.num_actions))
-
-    def _unseen_states(self, rank: IntArray) -> IntArray:
-        """The state that comes ``rank``-th among those that a row was never seen to lead to: [rows, n] -> [rows, n]."""
-        S, row = self.num_states, self._counts.row
-        start = np.searchsorted(row, np.arange(len(rank)))
-        before = self._counts.next_state - (np.arange(len(row)) - start[row])  # unseen states below each seen one
-        place = np.searchsorted(row * S + before, np.arange(len(rank))[:, None] * S + rank, side="right")
-        return np.asarray(np.minimum(rank + place - start[:, None], S - 1))
+        return SparseDraw(row, next_state, probability, rest, base, (self.num_states, self.num_actions))
 
 
-def _sticks(unseen: IntArray, nu: float, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    """Shares of the largest parts of a symmetric Dirichlet distribution, in size-biased order, and what they leave.
+def _sticks(mass: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """Shares of the first atoms of a Dirichlet process of this mass, and what they leave: [rows, STICKS], [rows].
 
-    The k-th stick breaks off Beta(1 + nu, nu * (unseen - k)) of what is left: [rows, STICKS], [rows].
+    Each stick breaks off Beta(1, mass) of what is left.
     """
-    left = np.ones(len(unseen))
-    shares = np.empty((len(unseen), STICKS))
+    left = np.ones(len(mass))
+    shares = np.empty((len(mass), STICKS))
     for k in range(STICKS):
-        others = nu * np.maximum(unseen - k - 1, 0)
-        one, rest = rng.standard_gamma(1 + nu, size=len(unseen)), rng.standard_gamma(others)
-        broken = one / (one + rest)
+        one = rng.standard_exponential(len(mass))
+        broken = one / (one + rng.standard_gamma(mass))
         shares[:, k] = left * broken
         left = left * (1 - broken)
     return shares, left

@@ -328,7 +328,7 @@ class TransferLearner:
         f, counts = self._fit, self.counts_
         weighted = f.live.counts()
         arrays = state_support(weighted, f.ideal, f.prior, f.params["similarity"])
-        return Support(counts.states, arrays, f.library)
+        return Support(counts.states, arrays, f.library, counts.terminal)
 
     def explain(self, state: Label, action: Label | None = None) -> Explanation:
         """Which past transitions carry how much of the probability of each action, or of one, in a state."""

@@ -169,7 +169,7 @@ def two_parts(option: str, text: str, mark: str) -> tuple[str, str]:
     return before, after
 
 
-def by_name(option: str, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def by_name(option: str, pairs: Iterable[tuple[str, Any]]) -> dict[Any, Any]:
     """Values by name; a name that is given twice is refused."""
     values: dict[str, Any] = {}
     for name, value in pairs:

@@ -69,7 +69,9 @@ class Rule(Mapping[Label, dict[Label, float]]):
 
     def get(self, state: Label, default: Any = None) -> Any:
         """The rule of a state that the log has, otherwise the default."""
-        return self[state] if state in self else default
+        if state not in self:
+            return default
+        return self[state]
 
     def __iter__(self) -> Iterator[Label]:
         return iter(self.states.labels)

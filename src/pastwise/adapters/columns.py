@@ -170,12 +170,15 @@ def _span(name: str, span: Span | None) -> float | str | None:
     if span is None:
         return None
     if isinstance(span, timedelta):
-        return f"{span.total_seconds()}s"
+        span = f"{span.total_seconds()}s"
     try:
         number = float(span)
     except ValueError:
-        seconds(span)
-        return span
+        try:
+            seconds(span)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+        return str(span)
     if not 0 < number < float("inf"):
         raise ValueError(f"{name} must be positive, not {span}")
     return number

@@ -115,26 +115,21 @@ PATIENCE = 1 - 1e-7
 def icu_sepsis() -> KnownSystem:
     """ICU-Sepsis, read from its package's file without importing it (that would pull in an old gym).
 
-    States 713 and 714 are death and survival; the sink behind them is left out of the way by making them absorbing. The
-    published expert's mass on actions that are not admissible is kept: the dynamics say what those do.
+    States 713 and 714 are death and survival, made absorbing; the sink behind them is left out. The published expert's
+    mass on actions that are not admissible is kept: the dynamics say what those do.
     """
     spec = find_spec("icu_sepsis")
     if spec is None or spec.origin is None:
         raise ValueError("ICU-Sepsis is not installed: pip install 'pastwise[study]'")
     data = np.load(Path(spec.origin).parent / "envs" / "assets" / "dynamics.npz")
-    transition, expert = data["tx_mat"].copy(), data["expert_policy"].copy()
     death, survival, sink = 713, 714, 715
-    for end in (death, survival, sink):
-        transition[end] = np.eye(len(transition))[end]
+    transition, expert = data["tx_mat"][:sink, :, :sink].copy(), data["expert_policy"][:sink].copy()
+    for end in (death, survival):
+        transition[end] = np.eye(sink)[end]
         expert[end] = 1 / expert.shape[1]
-    success = np.eye(len(transition))[survival]
-    return KnownSystem(
-        normalise(transition),
-        normalise(data["d_0"]),
-        np.array([death, survival, sink]),
-        success,
-        {"expert": normalise(expert)},
-    )
+    ends, success = np.array([death, survival]), np.eye(sink)[survival]
+    initial = normalise(data["d_0"][:sink])
+    return KnownSystem(normalise(transition), initial, ends, success, {"expert": normalise(expert)})
 
 
 def toy_system(name: str, **options: Any) -> KnownSystem:
