@@ -37,8 +37,9 @@ FEW_STATES = 32
 class PriorGrid:
     """Dirichlet priors of a row and their probabilities given a log.
 
-    A prior is a mass, in records, and a base distribution over next states: the uniform one, or how often each state
-    was entered in the whole log. Masses are log-uniform on a grid, both bases equally likely before the log is seen.
+    A prior is a mass, in records, and a base distribution over next states. Masses are log-uniform on a grid. For few
+    states the base is uniform; for many it may also be how often each state was entered in the whole log, both being
+    equally likely before the log is seen.
 
     Attributes
     ----------

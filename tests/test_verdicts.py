@@ -1,0 +1,264 @@
+"""The verdict on a learned rule, as a user gets it."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+
+import pastwise as pw
+from pastwise.posterior import rule_interval
+from pastwise.results import Evaluation
+from pastwise.verdicts import evaluate_rule
+from test_cli import call
+
+THERMOSTAT = Path(__file__).parents[1] / "examples" / "thermostat"
+COLUMNS = {"state": "room", "action": "did", "episode": "day", "time": "hour"}
+
+
+@pytest.fixture(scope="module")
+def learner() -> pw.TransferLearner:
+    goal = pw.Goal.from_toml(THERMOSTAT / "goal.toml")
+    return pw.TransferLearner(goal).fit(THERMOSTAT / "log.csv", **COLUMNS)
+
+
+@pytest.fixture(scope="module")
+def evaluation(learner: pw.TransferLearner) -> Evaluation:
+    return learner.evaluate(draws=400)
+
+
+def test_a_good_rule_is_told_to_be_better(evaluation: Evaluation) -> None:
+    assert evaluation.verdict == {"logged": "better", "random": "better"}
+    assert not evaluation.alarm
+    assert evaluation.sentence.startswith("The new rule (share of time as wanted 0.5")
+    assert "better than what was done" in evaluation.sentence
+    for value in (*evaluation.values.values(), *evaluation.differences.values()):
+        assert value.low <= value.mean <= value.high
+    assert list(evaluation.values) == ["new", "logged", "random", "FPD_learn", "optimum"]
+
+
+def test_a_harmful_rule_raises_the_alarm(learner: pw.TransferLearner) -> None:
+    """Airing at all times keeps the building cold."""
+    own = learner.rule_
+    airing = replace(own, probabilities=np.eye(3)[np.full(5, 2)])
+    score = learner.goal.score(own.states)
+    result = evaluate_rule(airing, learner.support(), learner.ideal_, learner.counts_, score, "share", draws=300)
+    assert result.alarm
+    assert result.verdict == {"logged": "worse", "random": "worse"}
+    assert "Beware" in result.sentence
+
+
+def test_a_log_that_supports_nothing_cannot_tell() -> None:
+    log = {"s": ["a", "b"], "a": ["x", "y"], "n": ["b", "c"]}
+    found = pw.TransferLearner(pw.Goal(prefer={"c": 1})).fit(log, state="s", action="a", next_state="n")
+    result = found.evaluate(draws=400)
+    assert result.verdict == {"logged": "cannot tell", "random": "cannot tell"}
+    width = result.values["new"].high - result.values["new"].low
+    assert width > 0.3
+    assert result.support["states_by_extrapolation"] == ["c"]
+
+
+def test_ending_well_is_what_counts_where_the_wanted_state_is_terminal() -> None:
+    rng = np.random.default_rng(1)
+    did = rng.choice(["good", "bad"], size=400)
+    then = np.where(rng.random(400) < np.where(did == "good", 0.8, 0.3), "well", "ill")
+    log = {"s": ["start"] * 400, "a": did.tolist(), "n": then.tolist()}
+    found = pw.TransferLearner(pw.Goal(prefer={"well": 1})).fit(
+        log, state="s", action="a", next_state="n", terminal=["well", "ill"]
+    )
+    result = found.evaluate(draws=300, horizon=20)
+    assert result.measure == "chance of ending well"
+    assert result.values["logged"].mean == pytest.approx(np.mean(then == "well"), abs=0.03)
+    assert result.values["optimum"].mean == pytest.approx(0.8, abs=0.06)
+    assert result.verdict["logged"] == "better"
+
+
+def test_evaluation_is_shown_in_every_form(evaluation: Evaluation) -> None:
+    assert json.loads(json.dumps(evaluation.to_dict()))["alarm"] is False
+    frame = evaluation.to_frame("polars")
+    assert frame["policy"].to_list() == list(evaluation.values)
+    assert "<table>" in evaluation._repr_html_()
+    labels = [label.get_text() for label in evaluation.plot().axes[0].get_yticklabels()]
+    assert labels == list(evaluation.values)
+
+
+def test_fewer_draws_than_asked_are_told(learner: pw.TransferLearner) -> None:
+    def impatient(done: int) -> None:
+        raise KeyboardInterrupt
+
+    result = learner.evaluate(draws=5000, on_step=impatient)
+    assert f"Only {result.draws} of 5000 draws were made" in result.sentence
+
+
+def test_bad_input_is_refused(learner: pw.TransferLearner) -> None:
+    other = pw.TransitionCounts.from_records([0], [0], [0], pw.Space(("elsewhere",)), pw.Space(("heat",)))
+    with pytest.raises(ValueError, match="the log has other labels than the policy: unknown label 'elsewhere'"):
+        learner.evaluate(other)
+    with pytest.raises(ValueError, match="horizon must be at least 1"):
+        learner.evaluate(horizon=0)
+    with pytest.raises(ValueError, match="at least one draw"):
+        learner.evaluate(draws=0)
+    with pytest.raises(ValueError, match="initial"):
+        learner.evaluate(initial={"cold": 0.4})
+    many = pw.TransitionCounts.from_records([0], [0], [0], pw.Space.of_size(5000), pw.Space.of_size(2))
+    with pytest.raises(ValueError, match="too many to evaluate"):
+        pw.TransferLearner(pw.Goal(prefer={0: 1})).fit(many).evaluate()
+
+
+def test_a_goal_with_hard_zeros_goes_without_fpd_learn(learner: pw.TransferLearner) -> None:
+    result = learner.retarget(pw.Goal(table={"comfortable": 1.0})).evaluate(draws=50)
+    assert "FPD_learn" not in result.values
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        pw.Goal(reward={"warm": 2.0, "hot": -1.0}),
+        pw.Goal(table={"warm": 0.5, "cool": 0.25, "cold": 0.25}),
+        pw.Goal(targets={"room": {"warm": 1.0}}),
+    ],
+)
+def test_every_goal_over_states_has_a_score(learner: pw.TransferLearner, goal: pw.Goal) -> None:
+    result = learner.retarget(goal).evaluate(draws=50)
+    assert result.values["optimum"].mean >= result.values["random"].mean
+
+
+def test_goals_without_a_score_of_states_say_so(learner: pw.TransferLearner) -> None:
+    for goal in (pw.Goal(prefer_actions={"idle": 1}), pw.Goal(reward={"cold": {"heat": 1.0}})):
+        with pytest.raises(ValueError, match="no score of states"):
+            learner.retarget(goal).evaluate()
+
+
+def test_intervals_of_the_rule_are_those_of_the_beta_marginals(learner: pw.TransferLearner) -> None:
+    low, high = learner.rule_intervals()
+    evidence, prior = learner._fitted.evidence, learner._fitted.prior
+    V = evidence + prior
+    rest = V.sum(axis=-1, keepdims=True) - V
+    inner = (V > 0) & (rest > 0)
+    np.testing.assert_allclose(low[inner], beta.ppf(0.05, V[inner], rest[inner]), rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(high[inner], beta.ppf(0.95, V[inner], rest[inner]), rtol=1e-6, atol=1e-12)
+    hot, heat = 3, 0
+    assert (low[hot, heat], high[hot, heat]) == (0.0, 0.0)
+
+
+def test_the_only_action_is_certain() -> None:
+    low, high = rule_interval(np.array([[2.0]]), np.array([[1.0]]))
+    assert (low.item(), high.item()) == (1.0, 1.0)
+
+
+# On the command line
+
+
+@pytest.fixture
+def policy(learner: pw.TransferLearner, tmp_path: Path) -> str:
+    learner.save(tmp_path / "policy.safetensors")
+    return str(tmp_path / "policy.safetensors")
+
+
+def evaluated(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return content
+
+
+def test_evaluate_json(policy: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    log = str(THERMOSTAT / "log.csv")
+    options = ["--draws", "200", "--horizon", "12", "--importance", "--json"]
+    assert call(monkeypatch, "evaluate", policy, log, *options) == 0
+    content = evaluated(capsys)
+    assert set(content["values"]["new"]) == {"mean", "low", "high"}
+    assert set(content["differences"]) == {"to_logged", "to_random"}
+    assert content["verdict"] == {"logged": "better", "random": "better"}
+    assert content["alarm"] is False
+    assert content["support"]["records"] == 440
+    estimates = content["estimates"]
+    assert estimates["doubly robust"]["mean"] > estimates["logged"]["mean"]
+    assert all("Relies on" in estimate["assumption"] for estimate in estimates.values())
+
+
+def test_evaluate_in_words(policy: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(monkeypatch, "evaluate", policy, str(THERMOSTAT / "log.csv"), "--draws", "100", "--importance") == 0
+    shown = capsys.readouterr().out
+    assert "better than what was done" in shown
+    assert "doubly robust" in shown
+
+
+def test_not_better_is_exit_code_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("s,a,n\na,x,b\nb,y,a\n")
+    learn = ["learn", str(log), "--state", "s", "--action", "a", "--next-state", "n", "--prefer", "a"]
+    policy = str(tmp_path / "p.safetensors")
+    assert call(monkeypatch, *learn, "-o", policy) == 0
+    assert call(monkeypatch, "evaluate", policy, str(log), "--draws", "100") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--horizon", "0"], "horizon"),
+        (["--draws", "0"], "draw"),
+        (["--propensity", "hour"], "hour"),
+        (["--propensity", "nothing"], "nothing"),
+    ],
+)
+def test_bad_options_are_refused(
+    policy: str,
+    options: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert call(monkeypatch, "evaluate", policy, str(THERMOSTAT / "log.csv"), "--draws", "20", *options) == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith("pastwise: ")
+    assert message in shown
+
+
+def test_other_labels_and_logs_without_episodes_are_refused(
+    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.csv"
+    other.write_text("day,hour,room,did\n1,1,freezing,heat\n1,2,cold,heat\n1,3,cold,heat\n")
+    assert call(monkeypatch, "evaluate", policy, str(other)) == 2
+    assert "other labels than the policy" in capsys.readouterr().err
+    log = tmp_path / "log.csv"
+    log.write_text("s,a,n\na,x,b\nb,y,a\n")
+    learn = ["learn", str(log), "--state", "s", "--action", "a", "--next-state", "n", "--prefer", "a"]
+    assert call(monkeypatch, *learn, "-o", str(tmp_path / "p.safetensors")) == 0
+    capsys.readouterr()
+    assert call(monkeypatch, "evaluate", str(tmp_path / "p.safetensors"), str(log), "--draws", "9", "--importance") == 2
+    assert "episode" in capsys.readouterr().err
+
+
+def test_learn_tells_the_verdict_unless_asked_not_to(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    options = [x for name, column in COLUMNS.items() for x in (f"--{name}", column)]
+    learn = ["learn", str(THERMOSTAT / "log.csv"), *options, "--goal", str(THERMOSTAT / "goal.toml")]
+    assert call(monkeypatch, *learn) == 0
+    assert "better than what was done" in capsys.readouterr().out
+    assert call(monkeypatch, *learn, "--no-verdict") == 0
+    assert "better than" not in capsys.readouterr().out
+    assert call(monkeypatch, *learn, "--json") == 0
+    assert evaluated(capsys)["verdict"]["logged"] == "better"
+    large = tmp_path / "large.csv"
+    large.write_text("s,a,n\n" + "".join(f"s{i},x,s{i + 1}\n" for i in range(400)))
+    assert (
+        call(monkeypatch, "learn", str(large), "--state", "s", "--action", "a", "--next-state", "n", "--prefer", "s9")
+        == 0
+    )
+    assert "No verdict on so many states (401)" in capsys.readouterr().out
+
+
+def test_study_calibration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--systems", "1", "--draws", "40", "--out", str(tmp_path)]
+    assert call(monkeypatch, "study", "calibration", *options, "--json") == 0
+    content = evaluated(capsys)
+    assert len(content["rows"]) == 4 * 2 * 3 * 3
+    assert {"past", "num_records", "cover_new", "wrong_to_random", "alarm"} <= set(content["rows"][0])
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"calibration.csv", "calibration.json", "calibration.md", "calibration.png", "calibration.pdf"}
+    assert call(monkeypatch, "study", "calibration", *options) == 0
+    assert "| unaware | 60 |" in capsys.readouterr().out
