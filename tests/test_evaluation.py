@@ -94,9 +94,9 @@ def test_values_on_drawn_models_are_those_of_the_recursion(horizon: int) -> None
     initial = np.array([0.2, 0.3, 0.5])
     task = Task(score, initial, horizon)
     exact = policy_value(model, rules, model.expect(score), horizon) @ initial / horizon
-    np.testing.assert_allclose(task.values(DenseDraws(transition[None]), rules)[0], exact, atol=1e-6)
+    np.testing.assert_allclose(task.values(DenseDraws(transition[None]), rules)[0], exact, atol=2e-5)
     best = mdp_optimum(model, score, horizon).value[0] @ initial / horizon
-    np.testing.assert_allclose(task.best(DenseDraws(transition[None])), [best], atol=1e-6)
+    np.testing.assert_allclose(task.best(DenseDraws(transition[None])), [best], atol=2e-5)
 
 
 def test_score_at_the_end_is_that_of_the_last_state_alone() -> None:
@@ -195,7 +195,7 @@ def test_the_prior_follows_the_rows() -> None:
     for transition in (alike, single):
         grid = PriorGrid.of(counts_of(transition, 300, rng))
         assert grid.probability.sum() == pytest.approx(1)
-        means.append(grid.mass @ grid.probability)
+        means.append(grid.mean()[0])
     assert means[0] > 10 * means[1]
 
 
@@ -207,7 +207,7 @@ def test_samples_depend_on_the_seed_and_not_on_the_rules() -> None:
     np.testing.assert_allclose(both["two"], alone["two"], rtol=1e-12)
     np.testing.assert_array_equal(both["optimum"], alone["optimum"])
     assert (sample_values(posterior, rules, task, 300, seed=1)["one"] != both["one"]).any()
-    assert (both["optimum"] >= both["two"] - 1e-6).all()
+    assert (both["optimum"] >= both["two"] - 2e-5).all()
     np.testing.assert_array_equal(sample_values(posterior, rules, task, 100)["one"], both["one"][:100])
 
 

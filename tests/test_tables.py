@@ -308,7 +308,8 @@ def logs(draw: st.DrawFn) -> Log:
         {name: None if rng.random() < gappy.get(name, 0) else value(rng) for name, (_, value) in columns.items()}
         for _ in range(rng.choice([1, 6, 12, 20]))
     ]
-    for name in {"time", "age", *said["bins"]} & columns.keys():  # a column without any value has no type
+    binned = {*said["bins"], *(f"then {name}" for name in said["bins"])}
+    for name in {"time", "age", *binned} & columns.keys():  # a column without any value has no type
         rows[0][name] = columns[name][1](rng)
     if chained and {"age", *OTHERS} & columns.keys():  # which of two that are alike is the later one?
         plain = [name for name in ("episode", "time", *said["state"], *said["action"]) if name not in said["bins"]]

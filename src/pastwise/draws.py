@@ -1,14 +1,15 @@
 """Transition models drawn from what a log tells of them.
 
 Given the *unweighted* counts of a log, since the world does not depend on the goal, the rows of its transition model
-have Dirichlet posteriors. Their prior is not known either: how much it weighs, and whether unseen transitions lead
-anywhere alike or rather to states that were often entered, is drawn from what the log tells of it. The mass of the
-unseen next states is split at random, by the sticks of a Dirichlet process, never evenly: that would understate the
-spread.
+have Dirichlet posteriors. Their prior is not known either: how much it weighs, and in large systems what it is
+centred on (all next states alike, those often entered, or those often entered from the same state), is drawn from
+what the log tells of it. The mass of the unseen next states is split at random, by the sticks of a Dirichlet process,
+never evenly: that would understate the spread.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -33,49 +34,91 @@ FEW_STATES = 32
 """Up to so many states drawn models are dense."""
 
 
+class Base:
+    """Where transitions lead before any was seen: a distribution over next states for every state.
+
+    Parameters
+    ----------
+    table : [1 or S, S]
+    entries : [distinct]
+        Probability of each distinct transition of the log; without its own records, where the table was made of them.
+    """
+
+    def __init__(self, table: FloatArray, entries: FloatArray) -> None:
+        self.table, self.entries = table, entries
+        self._cumulative = (np.cumsum(table, axis=-1) + np.arange(len(table))[:, None]).ravel()
+
+    def draw(self, state: IntArray, rng: np.random.Generator, size: int) -> IntArray:
+        """Next states: [rows] -> [rows, size]."""
+        line = np.minimum(state, len(self.table) - 1)[:, None]
+        place = np.searchsorted(self._cumulative, rng.random((len(state), size)) + line, side="right")
+        states = self.table.shape[-1]
+        return np.asarray(np.clip(place - line * states, 0, states - 1))
+
+
+def bases_of(counts: TransitionCounts) -> list[Base]:
+    """What a prior may be centred on.
+
+    All next states alike; for many states also how often each was entered, in the whole log, or from the same state by
+    other actions.
+    """
+    S, n, s, following = len(counts.states), counts.weight, counts.state, counts.next_state
+    uniform = Base(np.full((1, S), 1 / S), np.full(len(n), 1 / S))
+    if S <= FEW_STATES:
+        return [uniform]
+    entered = normalise(group_sum(following, n, S) + 1.0)
+    pooled = group_sum(s * S + following, n, S * S).reshape(S, S)
+    by_state_action = counts.by_state_action(n)
+    others = by_state_action.sum(axis=-1)[s] - by_state_action[s, counts.action]
+    without_own = (pooled[s, following] - n + entered[following]) / (others + 1.0)
+    return [uniform, Base(entered[None], entered[following]), Base(normalise(pooled + entered), without_own)]
+
+
 @dataclass(frozen=True, eq=False)
 class PriorGrid:
-    """Dirichlet priors of a row and their probabilities given a log.
+    """Dirichlet priors of a row, each a mass in records and a base, and their probabilities given a log.
 
-    A prior is a mass, in records, and a base distribution over next states. Masses are log-uniform on a grid. For few
-    states the base is uniform; for many it may also be how often each state was entered in the whole log, both being
-    equally likely before the log is seen.
+    Masses are log-uniform on a grid and the bases equally likely before the log is seen.
 
     Attributes
     ----------
     mass : [grid]
-    base : [grid, S]
-    probability : [grid]
+    bases : sequence of Base
+    probability : [bases * grid]
+        Base by base.
     """
 
     mass: FloatArray
-    base: FloatArray
+    bases: Sequence[Base]
     probability: FloatArray
 
     @classmethod
     def of(cls, counts: TransitionCounts) -> PriorGrid:
         """The grid with its probabilities given the counts, by the likelihood of Dirichlet-multinomial rows."""
-        S, n = len(counts.states), counts.weight
-        entered = normalise(group_sum(counts.next_state, n, S) + 1.0)
-        masses = np.geomspace(LEAST_MASS, min(MOST_MASS, MOST_BACKGROUND * S), GRID)
-        bases = [np.full(S, 1 / S)] if S <= FEW_STATES else [np.full(S, 1 / S), entered]
-        mass, base = np.tile(masses, len(bases)), np.repeat(np.stack(bases), GRID, axis=0)
+        S, n, bases = len(counts.states), counts.weight, bases_of(counts)
+        mass = np.geomspace(LEAST_MASS, min(MOST_MASS, MOST_BACKGROUND * S), GRID)
         total = counts.by_state_action(n).ravel()
-        background = mass * base[:, counts.next_state].T  # [distinct, grid]
-        cells = (gammaln(n[:, None] + background) - gammaln(background)).sum(axis=0)
         rows = (gammaln(mass) - gammaln(total[total > 0][:, None] + mass)).sum(axis=0)
-        log_likelihood = cells + rows
-        return cls(mass, base, normalise(np.exp(log_likelihood - log_likelihood.max())))
+        background = [mass * base.entries[:, None] for base in bases]
+        cells = [(gammaln(n[:, None] + each) - gammaln(each)).sum(axis=0) for each in background]
+        log_likelihood = np.concatenate([each + rows for each in cells])
+        return cls(mass, bases, normalise(np.exp(log_likelihood - log_likelihood.max())))
 
     @classmethod
-    def fixed(cls, background: float, num_states: int) -> PriorGrid:
+    def fixed(cls, background: float, counts: TransitionCounts) -> PriorGrid:
         """A single prior: the same background count for every next state."""
-        base = np.full((1, num_states), 1 / num_states)
-        return cls(np.array([background * num_states]), base, np.ones(1))
+        return cls(np.array([background * len(counts.states)]), bases_of(counts)[:1], np.ones(1))
 
-    def draw(self, number: int, rng: np.random.Generator) -> IntArray:
-        """Places on the grid: [number]."""
-        return sample(np.broadcast_to(self.probability, (number, len(self.mass))), rng.random(number))
+    def draw(self, number: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
+        """Masses and indices of bases: [number], [number]."""
+        place = sample(np.broadcast_to(self.probability, (number, len(self.probability))), rng.random(number))
+        return self.mass[place % len(self.mass)], place // len(self.mass)
+
+    def mean(self) -> tuple[float, FloatArray]:
+        """Mean mass, and the mean of the bases' tables: [1 or S, S]."""
+        by_base = self.probability.reshape(len(self.bases), -1)
+        table = sum(p * base.table for p, base in zip(by_base.sum(axis=1), self.bases, strict=True))
+        return float(by_base.sum(axis=0) @ self.mass), np.asarray(table)
 
 
 class DrawnModels(Protocol):
@@ -117,7 +160,7 @@ class DenseDraws:
 
 @dataclass(frozen=True, eq=False)
 class SparseDraw:
-    """One drawn model as its entries; what is left of each row, ``rest [S * A]``, is spread as ``base [S]``."""
+    """One drawn model as its entries; what is left of each row, ``rest [S * A]``, is spread as ``base [1 or S, S]``."""
 
     row: IntArray
     next_state: IntArray
@@ -136,7 +179,8 @@ class SparseDraw:
     def expect(self, values: FloatArray) -> FloatArray:
         """E[values(next_state) | state, action]: [1, S] -> [1, S, A]."""
         sums = self._matrix @ values[0]
-        return np.asarray((sums + self.rest * (values[0] @ self.base)).reshape(1, *self.shape))
+        spread = self.rest.reshape(self.shape) * (self.base @ values[0])[:, None]
+        return np.asarray(sums.reshape(self.shape) + spread)[None]
 
     def closed_loops(self, rules: FloatArray) -> FloatArray:
         """p(next_state | state) under each rule: [P, S, A] -> [1, P, S, S]."""
@@ -162,7 +206,7 @@ class TransitionPosterior:
     def __init__(self, counts: TransitionCounts, background: float | None = None) -> None:
         self.num_states, self.num_actions = len(counts.states), len(counts.actions)
         self._counts = counts
-        self.prior = PriorGrid.of(counts) if background is None else PriorGrid.fixed(background, self.num_states)
+        self.prior = PriorGrid.of(counts) if background is None else PriorGrid.fixed(background, counts)
 
     @property
     def draws_at_once(self) -> int:
@@ -186,9 +230,9 @@ class TransitionPosterior:
         return group_sum(self._counts.key, self._counts.weight, S * A * S).reshape(S, A, S)
 
     def _draw_dense(self, number: int, rng: np.random.Generator) -> DenseDraws:
-        place = self.prior.draw(number, rng)
-        background = self.prior.mass[place, None] * self.prior.base[place]
-        gamma = rng.standard_gamma(self._tensor + background[:, None, None, :])
+        mass, _ = self.prior.draw(number, rng)
+        background = mass / self.num_states  # of few states the base is uniform
+        gamma = rng.standard_gamma(self._tensor + background[:, None, None, None])
         total = gamma.sum(axis=-1, keepdims=True)
         even = np.full(self.num_states, 1 / self.num_states)  # all underflowed: the background is that small
         transition = np.where(total > 0, gamma / np.where(total > 0, total, 1.0), even)
@@ -199,27 +243,25 @@ class TransitionPosterior:
     def mean_closed_loop(self, rule: FloatArray) -> FloatArray:
         """p(next_state | state) under a rule [S, A] and the mean background: [S, S]."""
         counts, S, A = self._counts, self.num_states, self.num_actions
-        mass = float(self.prior.mass @ self.prior.probability)
+        mass, base = self.prior.mean()
         total = counts.by_state_action(counts.weight).ravel() + mass
-        base = self.prior.probability @ self.prior.base
         seen = counts.weight / total[counts.row]
-        loop = SparseDraw(counts.row, counts.next_state, seen, mass / total, base, (S, A)).closed_loops(rule[None])[
-            0, 0
-        ]
+        mean = SparseDraw(counts.row, counts.next_state, seen, mass / total, base, (S, A))
+        loop = mean.closed_loops(rule[None])[0, 0]
         loop[counts.terminal] = np.eye(S)[counts.terminal]
         return np.asarray(loop)
 
     def _draw_sparse(self, rng: np.random.Generator) -> SparseDraw:
         counts, rows = self._counts, self.num_states * self.num_actions
-        place = int(self.prior.draw(1, rng)[0])
-        base = self.prior.base[place]
-        background = self.prior.mass[place] * base
-        unseen = np.maximum(self.prior.mass[place] - group_sum(counts.row, background[counts.next_state], rows), 0.0)
-        seen, mass = rng.standard_gamma(counts.weight + background[counts.next_state]), rng.standard_gamma(unseen)
+        (prior_mass,), (kind,) = self.prior.draw(1, rng)
+        base = self.prior.bases[kind]
+        background = prior_mass * base.entries
+        unseen = np.maximum(prior_mass - group_sum(counts.row, background, rows), 0.0)
+        seen, mass = rng.standard_gamma(counts.weight + background), rng.standard_gamma(unseen)
         total = group_sum(counts.row, seen, rows) + mass
         mass, total = np.where(total > 0, mass, 1.0), np.where(total > 0, total, 1.0)
         shares, rest = _sticks(unseen, rng)
-        atoms = np.searchsorted(np.cumsum(base)[:-1], rng.random(shares.shape), side="right")
+        atoms = base.draw(np.arange(rows) // self.num_actions, rng, STICKS)
         row = np.concatenate([counts.row, np.repeat(np.arange(rows), STICKS)])
         next_state = np.concatenate([counts.next_state, atoms.ravel()])
         probability = np.concatenate([seen / total[counts.row], (shares * (mass / total)[:, None]).ravel()])
@@ -230,7 +272,7 @@ class TransitionPosterior:
             row, next_state = np.concatenate([row[kept], self._ends]), np.concatenate([next_state[kept], home])
             probability = np.concatenate([probability[kept], np.ones(len(home))])
             rest[self._ends] = 0.0
-        return SparseDraw(row, next_state, probability, rest, base, (self.num_states, self.num_actions))
+        return SparseDraw(row, next_state, probability, rest, base.table, (self.num_states, self.num_actions))
 
 
 def _sticks(mass: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:

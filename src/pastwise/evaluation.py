@@ -181,7 +181,7 @@ class Task:
         return np.asarray(mean if self.at_end else mean / self.horizon)
 
 
-SETTLED = 1e-7
+SETTLED = 1e-5
 """A recursion that moves by less than this, summed over what is left of the horizon, has settled."""
 
 

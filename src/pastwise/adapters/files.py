@@ -19,8 +19,8 @@ def staged(directory: Path, owned: Iterable[str] = ()) -> Iterator[Path]:
     the work. If the work fails, every folder that was made for it goes.
     """
     made = [folder for folder in (directory, *directory.parents) if not folder.exists()]
-    directory.mkdir(parents=True, exist_ok=True)
     try:
+        directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".pastwise-", dir=directory) as stage:
             yield Path(stage)
             written = set()
@@ -35,6 +35,6 @@ def staged(directory: Path, owned: Iterable[str] = ()) -> Iterator[Path]:
                 (directory / name).unlink(missing_ok=True)
     except BaseException:
         for folder in made:
-            if not any(folder.iterdir()):
+            if folder.is_dir() and not any(folder.iterdir()):
                 shutil.rmtree(folder)
         raise

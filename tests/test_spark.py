@@ -1,0 +1,134 @@
+"""PySpark: a handful of fixed tables, counted where they are, give the counts of the plain loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, datetime
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from pastwise import Columns, validate_log
+from test_tables import Log, Row, assert_counts, counted, slow_counts
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """One small session for all."""
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", False)
+    settings = {"spark.sql.shuffle.partitions": 2, "spark.driver.host": "127.0.0.1", "spark.log.level": "ERROR"}
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
+
+
+def frame(spark: SparkSession, log: Log) -> DataFrame:
+    return spark.createDataFrame(log.table)
+
+
+DEFAULTS: dict[str, Any] = {"state": ["s"], "action": ["a"], "next_state": None, "max_gap": None, "bins": {}}
+DEFAULTS |= {"terminal": [], "age": None, "half_life": None, "as_of": None}
+CHAIN = {"episode": "episode", "time": "time"}
+
+
+def rows(number: int, **columns: Any) -> list[Row]:
+    """Rows of values drawn from those of each column."""
+    rng = Random(number)
+    return [{name: rng.choice(values) for name, values in columns.items()} for _ in range(number)]
+
+
+LOGS = {
+    "next state, with all numbers": Log(
+        rows(40, s=["a", "ž", None], a=[1, 2], n=["a", "b, c"], count=[0, 1, 3], weight=[0.25, 3.0], task=["k", "l"]),
+        {"s": pa.string(), "a": pa.int64(), "n": pa.string()}
+        | {"count": pa.int64(), "weight": pa.float64(), "task": pa.string()},
+        DEFAULTS | {"next_state": ["n"], "count": "count", "weight": "weight", "task": "task", "terminal": ["b, c"]},
+    ),
+    "episodes, with gaps": Log(
+        rows(40, s=[1.5, 2.5, None], a=[True, False], episode=["x", "y", None], time=[*range(9), None]),
+        {"s": pa.float64(), "a": pa.bool_(), "episode": pa.string(), "time": pa.int64()},
+        DEFAULTS | CHAIN | {"max_gap": 2},
+    ),
+    "episodes in days, binned": Log(
+        rows(
+            30,
+            s=[-1.0, 0.0, 0.5, 1.0, 7.0],
+            a=["x", "y"],
+            episode=[1, 2],
+            time=[date(2024, 2, d) for d in range(25, 30)],
+        ),
+        {"s": pa.float64(), "a": pa.string(), "episode": pa.int64(), "time": pa.date32()},
+        DEFAULTS | CHAIN | {"max_gap": "1d", "bins": {"s": [0, 0.5, 1]}},
+    ),
+    "product states, aged by the second": Log(
+        [
+            row | {"age": datetime(2024, 2, 28 + i % 2, (7 * i) % 24, i, 59 - i, 250_000 * (i % 4))}
+            for i, row in enumerate(rows(20, s=["a", "b"], r=[1, 2], a=["x"], n=["a", "b"], m=[1, 2]))
+        ],
+        {"s": pa.string(), "r": pa.int64(), "a": pa.string(), "n": pa.string(), "m": pa.int64()}
+        | {"age": pa.timestamp("us")},
+        DEFAULTS | {"state": ["s", "r"], "next_state": ["n", "m"], "age": "age", "half_life": "6h"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_table_gives_the_counts_of_a_plain_loop(spark: SparkSession, name: str) -> None:
+    log = LOGS[name]
+    expected, states, left_out = slow_counts(log)
+    found, num_warnings = counted(frame(spark, log), log.options)
+    assert_counts(found, expected, states, log)
+    assert len(expected) > 3
+    assert (num_warnings > 0) == (left_out > 0)
+
+
+def test_quantiles(spark: SparkSession) -> None:
+    table = pa.table({"s": [1.0, 2.0, 3.0, 4.0], "a": ["x"] * 4, "n": [2.0, 3.0, 4.0, 1.0]})
+    counts, _ = counted(
+        spark.createDataFrame(table), {"state": "s", "action": "a", "next_state": "n", "bins": {"s": 2}}
+    )
+    assert counts.states.labels == ("[1, 2.5)", "[2.5, 4]")
+    assert counts.records.tolist() == [1, 1, 1, 1]
+
+
+def test_names_of_columns_may_be_odd(spark: SparkSession) -> None:
+    table = pa.table({"the state": ["a", "b"], "a.b": ["x", "x"], "select": ["b", "b"]})
+    options = {"state": "the state", "action": "a.b", "next_state": "select"}
+    counts, _ = counted(spark.createDataFrame(table), options)
+    assert counts.num_records == 2
+
+
+def test_findings(spark: SparkSession) -> None:
+    columns = {"s": ["a", None, "b", "a", "a"], "a": ["x"] * 5, "e": [1, 1, 1, 1, 2], "t": [1, 2, 3, 4, 1]}
+    found = validate_log(spark.createDataFrame(pa.table(columns)), Columns.of("s", "a", episode="e", time="t"))
+    assert {finding.code: finding.rows for finding in found.findings} == {
+        "missing-state": 1,
+        "missing-next-state": 1,
+        "single-transition": 1,
+        "single-record": 1,
+        "dead-end": 1,
+    }
+    assert found.findings[0].examples == ({"s": None, "a": "x", "e": 1, "t": 2},)
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        ({}, {"state": "ss"}, "the log has no column 'ss'; did you mean 's'?"),
+        ({"w": [1.0, -1.0]}, {"weight": "w"}, "the weight column 'w' has values that are not positive"),
+        ({"s": [None, None]}, {}, "no usable transition: 2 records without state"),
+        ({"s": [["a"], ["b"]], "n": [["a"], ["b"]]}, {}, "a label is text, a number or a boolean"),
+    ],
+)
+def test_bad_log_is_refused(spark: SparkSession, change: dict[str, Any], options: dict[str, Any], message: str) -> None:
+    types = {"s": pa.list_(pa.string()) if "n" in change else pa.string()}
+    columns = {"s": ["a", "b"], "a": ["x", "x"], "n": ["b", "b"]} | change
+    table = pa.table({name: pa.array(values, types.get(name)) for name, values in columns.items()})
+    with pytest.raises(ValueError, match=r"\w") as error:
+        counted(spark.createDataFrame(table), {"state": "s", "action": "a", "next_state": "n", **options})
+    assert message in str(error.value)
