@@ -254,6 +254,13 @@ def test_terminal_states_are_united_by_label() -> None:
     assert one.where(one.state == 1).terminal.tolist() == [1]
 
 
+def test_records_that_leave_a_terminal_state_are_of_no_account() -> None:
+    counts = counted([("a", "x", "b"), ("b", "x", "a"), ("b", "x", "c")])
+    ended = counts.ending_in(np.array([2, 1, 1]))
+    assert ended.terminal.tolist() == [1, 2]
+    assert by_label(ended) == {("a", "x", "b"): (1, 1, 1)}
+
+
 # Tasks
 
 
@@ -344,6 +351,15 @@ def test_weights_that_fall_differently_cannot_be_added(other: Decay | None) -> N
 def test_counts_that_do_not_fall_with_age_are_as_of_no_date() -> None:
     with pytest.raises(ValueError, match="do not fall with age"):
         counted([("a", "x", "b")]).as_of(3.0)
+
+
+@pytest.mark.parametrize(
+    ("as_of", "half_life"),
+    [(0.0, 0.0), (0.0, -1.0), (0.0, np.inf), (0.0, np.nan), (np.inf, 1.0), (np.nan, 1.0), ("a", 1.0)],
+)
+def test_decay_that_makes_no_sense_is_refused(as_of: Any, half_life: float) -> None:
+    with pytest.raises(ValueError, match="a decay needs a date and a positive half-life"):
+        Decay(as_of, half_life)
 
 
 # Live counts

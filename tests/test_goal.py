@@ -312,6 +312,39 @@ def test_labels_that_the_log_does_not_have_are_refused(goal: Goal, message: str)
     assert str(error.value) == message
 
 
+# Scores
+
+
+@pytest.mark.parametrize(
+    ("goal", "states", "score"),
+    [
+        (wish(prefer="mild"), STATES, [0, 0, 1, 0]),
+        (wish(prefer={"mild": 2, "warm": 1}, floor=0.1), STATES, [0, 0, 1, 0.5]),
+        (wish(reward={"mild": 2, "hot": -1}, temperature=3), STATES, [0, -1, 2, 0]),
+        (wish(table={"mild": 0.75, "warm": 0.25}), STATES, [0, 0, 1, 1 / 3]),
+        (wish(targets={"room": "a", "floor": {1: 4, 2: 1}}), PLACES, [1, 0.25, 0]),
+    ],
+)
+def test_worth_of_being_in_a_state(goal: Goal, states: Space, score: list[float]) -> None:
+    assert goal.score(states).tolist() == pytest.approx(score)
+
+
+@pytest.mark.parametrize(
+    ("goal", "message"),
+    [
+        (wish(reward={"cold": {"heat": 1}}), "a goal that depends on states and actions has no score"),
+        (wish(prefer_actions="heat"), "a goal that prefers actions only has no score"),
+        (wish(prefer="mld"), "unknown label 'mld'; did you mean 'mild'?"),
+        (wish(table={"mld": 1}), "table: unknown label 'mld'"),
+        (wish(targets={"room": "a"}), "targets: the states have no field 'room'"),
+    ],
+)
+def test_goal_without_a_score_of_states(goal: Goal, message: str) -> None:
+    with pytest.raises(ValueError, match=r"\w") as error:
+        goal.score(STATES)
+    assert message in str(error.value)
+
+
 # In words
 
 

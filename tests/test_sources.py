@@ -111,6 +111,18 @@ def test_fraction_after_many_whole_numbers_is_not_rounded(write: Write) -> None:
     assert count_transitions(path, "s", "a", "n", weight="w").weight.tolist() == [3000.5]
 
 
+def test_fraction_after_many_whole_labels_is_not_rounded(write: Write) -> None:
+    path = write(HEADER + "1,2,1\n" * 3000 + "1.5,2,1\n")
+    assert read(path, text_labels=False) == {(1, 2, 1): 3000, (1.5, 2, 1): 1}
+
+
+def test_long_numbers_of_episodes_are_told_apart(write: Write) -> None:
+    """Two that are the same in floating point."""
+    first, second = 2**60, 2**60 + 1
+    path = write(f"who,day,s,a\n{first},1,a,x\n{second},2,b,x\n{first},3,c,x\n{second},4,d,x\n")
+    assert read(path, next_state=None, episode="who", time="day") == {("a", "x", "c"): 1, ("b", "x", "d"): 1}
+
+
 def test_empty_fields_are_missing_values_and_blank_lines_are_nothing(write: Write) -> None:
     path = write(TEXT + '\n,heat,mild\n"",heat,mild\n\n')
     with pytest.warns(LogWarning, match="2 records without state"):
@@ -304,6 +316,8 @@ def test_json_files(write: Write, name: str) -> None:
         (0.5, 2.0),
         ("2020-01-01", "2020-01-02"),
         ("2020-01-01 00:00:00", "2020-01-02 00:00:00"),
+        ("2020-01-01T00:00:00", "2020-01-02T00:00:00"),
+        ("2020-01-01T00:00:00Z", "2020-01-02T00:00:00Z"),
         ("00000000-0000-0000-0000-000000000005", "00000000-0000-0000-0000-000000000006"),
         ("10:30:00", "11:00:00"),
     ],

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pastwise import Space
-from pastwise.spaces import key_of
+from pastwise.spaces import checked_label, key_of
 
 WEATHER = Space(["cold", "warm", "hot"])
 
@@ -111,6 +111,33 @@ def test_key_of_a_numpy_number_is_that_of_the_number() -> None:
     assert key_of(np.bool_(True)) == "true"
     with pytest.raises(ValueError, match="unknown label"):
         Space([5, 6]).index(np.int64(7))
+
+
+@pytest.mark.parametrize("labels", [[5, 6, "7"], [0, 1, 2, 3, 4, 5, 6]])
+def test_space_has_its_labels_and_their_keys(labels: list[Hashable]) -> None:
+    space = Space(labels)
+    assert 5 in space
+    assert "5" not in space
+    assert space.has(5)
+    assert space.has("5")
+    assert not space.has(8)
+    assert not space.has("five")
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [("a", "a"), (5, 5), (True, True), (0.5, 0.5), (np.int64(5), 5), (np.True_, True), (np.str_("a"), "a")],
+)
+def test_label_is_a_plain_value(label: Hashable, expected: Hashable) -> None:
+    assert checked_label(label) == expected
+    assert type(checked_label(label)) is type(expected)
+    assert checked_label((label, "b")) == (expected, "b")
+
+
+@pytest.mark.parametrize("label", [None, np.nan, np.inf, b"a", frozenset("a"), ("a", None)])
+def test_what_is_no_label_is_refused(label: Hashable) -> None:
+    with pytest.raises(ValueError, match="is no label: a label is text, a finite number, a boolean, or a tuple"):
+        checked_label(label)
 
 
 def test_nearest_label_of_a_product_space_is_named_by_its_key() -> None:

@@ -50,20 +50,20 @@ LOGS = {
         DEFAULTS | {"next_state": ["n"], "count": "count", "weight": "weight", "task": "task", "terminal": ["b, c"]},
     ),
     "episodes, with gaps": Log(
-        rows(40, s=[1.5, 2.5, None], a=[True, False], episode=["x", "y", None], time=[*range(9), None]),
+        rows(60, s=[1.5, 2.5] * 3 + [None], a=[True, False], episode=["x", "y", None], time=[*range(40), None]),
         {"s": pa.float64(), "a": pa.bool_(), "episode": pa.string(), "time": pa.int64()},
-        DEFAULTS | CHAIN | {"max_gap": 2},
+        DEFAULTS | CHAIN | {"max_gap": 3},
     ),
     "episodes in days, binned": Log(
         rows(
             30,
-            s=[-1.0, 0.0, 0.5, 1.0, 7.0],
+            s=[-1.0, 0.0, 0.25, 0.5, 1.0, 7.0],
             a=["x", "y"],
             episode=[1, 2],
-            time=[date(2024, 2, d) for d in range(25, 30)],
+            time=[date(2024, 2, d) for d in range(1, 30)],
         ),
         {"s": pa.float64(), "a": pa.string(), "episode": pa.int64(), "time": pa.date32()},
-        DEFAULTS | CHAIN | {"max_gap": "1d", "bins": {"s": [0, 0.5, 1]}},
+        DEFAULTS | CHAIN | {"max_gap": "3d", "bins": {"s": [0, 0.5, 1]}},
     ),
     "product states, aged by the second": Log(
         [
@@ -97,8 +97,8 @@ def test_quantiles(spark: SparkSession) -> None:
 
 
 def test_names_of_columns_may_be_odd(spark: SparkSession) -> None:
-    table = pa.table({"the state": ["a", "b"], "a.b": ["x", "x"], "select": ["b", "b"]})
-    options = {"state": "the state", "action": "a.b", "next_state": "select"}
+    table = pa.table({"the state": ["a", "b"], "čím": ["x", "x"], "select": ["b", "b"]})
+    options = {"state": "the state", "action": "čím", "next_state": "select"}
     counts, _ = counted(spark.createDataFrame(table), options)
     assert counts.num_records == 2
 

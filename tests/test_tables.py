@@ -682,9 +682,17 @@ def test_state_that_is_no_number_is_left_out(kind: str, bad: float, tmp_path: Pa
 
 def test_whole_states_may_have_next_states_with_gaps() -> None:
     """A column of whole numbers with a gap is one of fractions in many libraries."""
-    for gap in (None, np.nan):
+    for gap in (None, np.nan, np.inf):
         found = transitions({"state": [1, 2], "action": ["x", "x"], "then": [2.0, gap]}, next_state="then")
         assert found == {(1, "x", 2): 1}
+
+
+@pytest.mark.parametrize("narrow", [pa.int32(), pa.uint64(), pa.float32()])
+def test_long_numbers_are_told_apart_whatever_the_type_of_the_next_state(narrow: Any) -> None:
+    """Two that are the same in floating point."""
+    one, other = 2**60, 2**60 + 1
+    log = pa.table({"state": [one, other], "action": ["x", "x"], "then": pa.array([7, 8], narrow)})
+    assert transitions(log, next_state="then") == {(one, "x", 7): 1, (other, "x", 8): 1}
 
 
 @pytest.mark.parametrize(

@@ -251,10 +251,11 @@ class TransitionCounts:
 
     def relabelled(self, states: Space, actions: Space, tasks: Space | None = None) -> TransitionCounts:
         """The same counts over larger spaces, which must hold every label of the present ones."""
-        if (states, actions, tasks) == (self.states, self.actions, self.tasks):
+        if (states, actions, tasks or self.tasks) == (self.states, self.actions, self.tasks):
             return self
         to_state, to_action = states.indices(self.states.labels), actions.indices(self.actions.labels)
         batch, shape = self.batch, self.shape
+        tasks = self.tasks if tasks is None else tasks
         if tasks is not None and self.tasks is not None:
             batch, shape = tasks.indices(self.tasks.labels)[batch], (len(tasks),)
         s, a, n = to_state[self.state], to_action[self.action], to_state[self.next_state]

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from pastwise.ideal import IdealModel
-from pastwise.numerics import BoolArray, FloatArray, normalise
-from pastwise.spaces import Label, Space, key_of
+from pastwise.numerics import BoolArray, FloatArray, IntArray, normalise
+from pastwise.spaces import Label, Space, checked_label, key_of
 
 DEFAULT_FLOOR = 1e-5
 """Probability of a state that is not preferred; less where the many others would have more than a hundredth in all."""
@@ -85,20 +85,28 @@ class Goal:
         object.__setattr__(self, "targets", targets)
         for name in ("reward", "table"):
             object.__setattr__(self, name, dict(_mapping(name, getattr(self, name))))
+        if not isinstance(self.forbid, (list, tuple)):
+            raise ValueError(f"forbid takes pairs of a state and an action, not {self.forbid!r}")
         object.__setattr__(self, "forbid", tuple(_forbidden(pair) for pair in self.forbid))
         wishes = [name for name in ("prefer", "targets", "reward", "table") if getattr(self, name)]
         if len(wishes) > 1:
             raise ValueError(f"a goal says what is wanted in one way; this one has {' and '.join(wishes)}")
         if not wishes and not self.prefer_actions:
             raise ValueError("an empty goal: give prefer, targets, reward, table or prefer_actions")
-        for name in ("floor", "action_floor"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value < 1:
-                raise ValueError(f"{name} must lie in [0, 1), not {value}")
-        if not (isfinite(self.temperature) and self.temperature > 0):
-            raise ValueError(f"the temperature must be positive, not {self.temperature}")
+        self._check_numbers()
         if self.reward and self.prefer_actions:
             raise ValueError("a reward and prefer_actions do not go together; put the preference into the reward")
+
+    def _check_numbers(self) -> None:
+        for name in ("floor", "action_floor"):
+            value = getattr(self, name)
+            if value is not None and not (_is_number(value) and 0 <= value < 1):
+                raise ValueError(f"{name} must lie in [0, 1), not {value}")
+        if not (_is_number(self.temperature) and isfinite(self.temperature) and self.temperature > 0):
+            raise ValueError(f"the temperature must be positive, not {self.temperature}")
+        for name, wanted in self.targets.items():
+            if not wanted:
+                raise ValueError(f"targets.{name}: nothing is wanted")
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Goal:
@@ -177,7 +185,7 @@ class Goal:
             table = self.reward or self.table
             if any(isinstance(inner, Mapping) for inner in table.values()):
                 raise ValueError("a goal that depends on states and actions has no score of states alone")
-            values = _nested("reward", table, states, states)
+            values = _nested("reward" if self.reward else "table", table, states, states)
             return values if self.reward else values / values.max()
         if self.targets:
             return np.asarray(np.prod([self._met(name, states) for name in self.targets], axis=0))
@@ -186,7 +194,7 @@ class Goal:
         return _relative(self.prefer, states)
 
     def _met(self, name: str, states: Space) -> FloatArray:
-        values, index = states.field(name)
+        values, index = _field(name, states)
         return _relative(self.targets[name], values)[index]
 
     def _transition(self, states: Space, actions: Space) -> FloatArray:
@@ -200,10 +208,7 @@ class Goal:
 
     def _target(self, name: str, states: Space) -> FloatArray:
         """Factor of one field for every state: [S]."""
-        if name not in states.fields:
-            known = ", ".join(states.fields) or "none"
-            raise ValueError(f"targets: the states have no field {name!r}; their fields are {known}")
-        values, index = states.field(name)
+        values, index = _field(name, states)
         return _shares(f"targets.{name}", self.targets[name], values, self.floor)[index]
 
     def _allowed(self, states: Space, actions: Space) -> BoolArray:
@@ -233,14 +238,24 @@ def _shares(part: str, wanted: Weights, space: Space, floor: float | None) -> Fl
     """Every other label has exactly the floor, the wanted ones share the rest by weight: [len(space)]."""
     with _naming(part):
         chosen = space.indices(wanted)
+    if len(np.unique(chosen)) < len(chosen):
+        raise ValueError(f"{part}: a label is named twice, as itself and by its key")
     others = len(space) - len(chosen)
     if floor is None:
         floor = min(DEFAULT_FLOOR, OTHERS_SHARE / others) if others else 0.0
     if floor * others >= 1:
         raise ValueError(f"{part}: {others} others with a floor of {floor:g} leave nothing for the preferred; lower it")
-    shares = np.full(len(space), floor)
+    shares = np.full(len(space), float(floor))
     shares[chosen] = (1 - floor * others) * normalise(np.array(list(wanted.values()), dtype=np.float64))
     return shares
+
+
+def _field(name: str, states: Space) -> tuple[Space, IntArray]:
+    """The values of a field, and for each state the index of its value."""
+    if name not in states.fields:
+        known = ", ".join(states.fields) or "none"
+        raise ValueError(f"targets: the states have no field {name!r}; their fields are {known}")
+    return states.field(name)
 
 
 def _relative(wanted: Weights, space: Space) -> FloatArray:
@@ -269,8 +284,12 @@ def _nested(part: str, table: Mapping[Label, Any], states: Space, actions: Space
     return full
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+
+
 def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not isfinite(value):
+    if not _is_number(value) or not isfinite(value):
         raise ValueError(f"{value!r} is not a finite number")
     return float(value)
 
@@ -298,10 +317,10 @@ def _weights(part: str, wanted: Any) -> dict[Label, float]:
     value = _pairs(wanted)
     if isinstance(value, Mapping):
         weights = dict(value)
-    elif isinstance(value, (list, set, frozenset)):
-        weights = {_label(label): 1.0 for label in value}
     else:
-        weights = {value: 1.0}
+        labels = value if isinstance(value, (list, set, frozenset)) else [value]
+        with _naming(part):
+            weights = {checked_label(_label(label)): 1.0 for label in labels}
     for label, weight in weights.items():
         with _naming(f"{part}: {key_of(label)}"):
             if not _number(weight) > 0:

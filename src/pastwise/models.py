@@ -335,6 +335,8 @@ class LearnedModel:
         """Add one record to each system: arrays [*shape]."""
         row = self._row(state, action).ravel()
         key = row * self.num_states + np.ravel(next_state)
+        left = self._background[row] > 0  # a terminal state is never left
+        row, key = row[left], key[left]
         position, known = self._find(key)
         if not known.all():
             entries, new = self._entries, ~known

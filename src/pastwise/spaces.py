@@ -31,7 +31,9 @@ def key_of(label: Label) -> str:
     >>> key_of("cold"), key_of(5), key_of(("cold", True))
     ('cold', '5', '["cold", true]')
     """
-    return label if isinstance(label, str) else json.dumps(label, ensure_ascii=False)
+    if isinstance(label, str):
+        return label
+    return json.dumps(label, ensure_ascii=False, default=lambda number: number.item())
 
 
 def checked_label(label: Any) -> Label:

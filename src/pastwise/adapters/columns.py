@@ -142,7 +142,8 @@ class Columns:
         binned = {
             name for pair in zip(self.state, self.next_state, strict=False) for name in pair if pair[0] in self.bins
         }
-        return tuple(name for name in self.labels if name not in self.bins and name not in binned) * self.text_labels
+        labels = tuple(name for name in self.labels if name not in self.bins and name not in binned) * self.text_labels
+        return (*labels, self.episode) if self.episode else labels
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -157,7 +158,7 @@ def seconds(span: float | str) -> float:
     >>> seconds("36h"), seconds("2d")
     (129600.0, 172800.0)
     """
-    match = re.fullmatch(r"\s*([\d.]+)\s*([a-z]+)\s*", str(span))
+    match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([a-z]+)\s*", str(span))
     if not match or match[2] not in UNITS:
         raise ValueError(f"a span between dates needs a unit, as in 36h or 30d ({', '.join(UNITS)}); got {span!r}")
     length = float(match[1]) * UNITS[match[2]]
@@ -170,7 +171,9 @@ def _span(name: str, span: Span | None) -> float | str | None:
     if span is None:
         return None
     if isinstance(span, timedelta):
-        span = f"{span.total_seconds()}s"
+        if not span > timedelta(0):
+            raise ValueError(f"{name} must be positive, not {span}")
+        span = f"{span.total_seconds():f}s"
     try:
         number = float(span)
     except ValueError:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import date, time
 from decimal import Decimal
 from itertools import pairwise
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -123,6 +122,7 @@ def _checked_sums(grouped: pa.Table, columns: Columns, rows: IntArray) -> tuple[
         refuse(
             numbers_of(grouped, "odd count") > 0, f"the count column {columns.count!r} has values that are not whole"
         )
+        refuse(~np.isfinite(numbers_of(grouped, "records")), f"the count column {columns.count!r} has infinite values")
         records = numbers_of(grouped, "records").astype(np.int64)
     if columns.weight:
         missing = f"the weight column {columns.weight!r} has missing values or values that are not numbers"
@@ -134,7 +134,8 @@ def _checked_sums(grouped: pa.Table, columns: Columns, rows: IntArray) -> tuple[
     if not (columns.weight or columns.age):
         return records, records.astype(np.float64), records.astype(np.float64)
     weight, squared = numbers_of(grouped, "sum of weights"), numbers_of(grouped, "sum of squares")
-    refuse(np.isinf(weight), f"the weight column {columns.weight!r} has infinite values")
+    cause = f"the weight column {columns.weight!r} has" if columns.weight else "as_of lies too far back: there are"
+    refuse(np.isinf(weight), f"{cause} infinite values")
     return records, np.nan_to_num(weight), np.nan_to_num(squared)
 
 
@@ -157,8 +158,9 @@ def parts_of(
 def _intervals(fields: list[pa.ChunkedArray], edges: Edges) -> tuple[list[IntArray], list[Label]]:
     import pyarrow as pa
 
-    labels: list[Label] = [f"[{low:g}, {high:g})" for low, high in pairwise(edges)]
-    labels[-1] = f"[{edges[-2]:g}, {edges[-1]:g}]"
+    shown = [f"{edge:g}" if float(f"{edge:g}") == edge else repr(edge) for edge in edges]
+    labels: list[Label] = [f"[{low}, {high})" for low, high in pairwise(shown)]
+    labels[-1] = f"[{shown[-2]}, {shown[-1]}]"
     numbers = [as_numpy(column.cast(pa.int64()).fill_null(-1)) for column in fields]
     inside = [(number > 0) & (number < len(edges)) for number in numbers]
     bad = [np.where(number < 0, MISSING, OUT_OF_RANGE) for number in numbers]
@@ -170,16 +172,16 @@ def _encoded(fields: list[pa.ChunkedArray], name: str) -> tuple[list[IntArray], 
     import pyarrow as pa
 
     plain = [f.cast(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in fields]
+    if all(pa.types.is_null(column.type) for column in plain):
+        return [np.full(len(column), MISSING, dtype=np.int64) for column in plain], []
     if any(pa.types.is_nested(column.type) for column in plain):
         raise ValueError(f"the column {name!r} holds {plain[0].type}; a label is text, a number or a boolean")
-    try:
-        if len({_kind(column.type) for column in plain} - {"null"}) > 1:
-            raise pa.ArrowInvalid
-        same = [column.cast(plain[0].type) for column in plain]
-    except pa.ArrowInvalid:
+    kinds = {_kind(column.type) for column in plain} - {"null"}
+    if len(kinds) > 1:
         types = " and ".join(str(column.type) for column in plain)
-        raise ValueError(f"the state {name!r} and its next state are of different types: {types}") from None
-    encoded = pa.chunked_array([c for column in same for c in column.chunks], same[0].type).combine_chunks()
+        raise ValueError(f"the state {name!r} and its next state are of different types: {types}")
+    chunks = [chunk for column in _alike(plain, kinds) for chunk in column.chunks]
+    encoded = pa.chunked_array(chunks, chunks[0].type).combine_chunks()
     encoded = (encoded if isinstance(encoded, pa.Array) else encoded.chunk(0)).dictionary_encode()
     if len(encoded.dictionary) > MAX_LABELS:
         raise ValueError(
@@ -187,11 +189,32 @@ def _encoded(fields: list[pa.ChunkedArray], name: str) -> tuple[list[IntArray], 
             "Group its values first, or give bins"
         )
     labels = [_label(value, name) for value in encoded.dictionary.to_pylist()]
-    finite = np.array([not isinstance(label, float) or isfinite(label) for label in labels], dtype=bool)
     codes = np.array(np.from_dlpack(encoded.indices.fill_null(MISSING)), dtype=np.int64)
-    if not finite.all():
-        codes = np.where((codes >= 0) & ~finite[codes], NOT_FINITE, codes)
+    if kinds == {"number"} and labels:
+        finite = np.isfinite(np.array(labels, dtype=np.float64))
+        first = {label: code for code, label in reversed(list(enumerate(labels)))}  # 0.0 and -0.0 are one label
+        same = np.where(finite, [first[label] for label in labels], NOT_FINITE)
+        codes = np.where(codes >= 0, same[codes], codes)
     return np.split(codes, len(fields)), labels
+
+
+def _alike(columns: list[pa.ChunkedArray], kinds: set[str]) -> list[pa.ChunkedArray]:
+    """Columns of one type: whole numbers if all are whole, whatever their columns' types."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    types = {column.type for column in columns if not pa.types.is_null(column.type)}
+    if len(types) == 1:
+        return [column.cast(next(iter(types))) for column in columns]
+    if kinds == {"text"}:
+        return [column.cast(pa.large_string()) for column in columns]
+    finite = [
+        pc.if_else(pc.is_finite(column), column, None) if pa.types.is_floating(column.type) else column
+        for column in columns
+    ]
+    fractions = [column for column in finite if pa.types.is_floating(column.type)]
+    whole = all(pc.all(pc.equal(column, pc.trunc(column))).as_py() is not False for column in fractions)
+    return [column.cast(pa.int64() if whole else pa.float64(), safe=whole) for column in finite]
 
 
 def _kind(kind: pa.DataType) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import log
+from math import isfinite, log
 from typing import TYPE_CHECKING, Any
 
 from pastwise.adapters.columns import Columns, Edges, seconds
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 FOLLOWED, LAST, FAR, SAME_TIME, NO_EPISODE, NO_TIME, NO_AGE = range(7)
 """What became of a record: it has a next state, or it has none because of this."""
+
+UNORDERED = ("episode", "moment")
+"""Parts of a record that do not decide in which order records of the same time are taken; all others do."""
 
 
 def prepare(
@@ -55,19 +58,30 @@ def _numeric(name: str, schema: Mapping[str, nw.dtypes.DType], what: str) -> nw.
     if dtype.is_numeric():
         value = column.cast(nw.Float64)
         return nw.when(~value.is_nan()).then(value) if dtype.is_float() else value
-    if not dtype.is_temporal():
+    if not _is_date(dtype):
         raise ValueError(f"the {what} column {name!r} must hold numbers or dates, not {dtype}")
     moment = column.cast(nw.Datetime).dt
     years, day = moment.year().cast(nw.Int64) - 1, moment.ordinal_day().cast(nw.Int64)
     days = years * 365 + years // 4 - years // 100 + years // 400 + day - 719163
-    clock = moment.hour() * 3600 + moment.minute() * 60 + moment.second()
+    hour, minute, second = (part.cast(nw.Int64) for part in (moment.hour(), moment.minute(), moment.second()))
+    clock = hour * 3600 + minute * 60 + second
     return (days * 86400 + clock).cast(nw.Float64) + moment.microsecond().cast(nw.Float64) / 1e6
+
+
+def _is_date(dtype: nw.dtypes.DType) -> bool:
+    """Whether a column holds dates; DuckDB's finest moments have no type in narwhals."""
+    import narwhals as nw
+
+    return dtype in (nw.Date, nw.Datetime, nw.Unknown)
 
 
 def _span(span: float | str, name: str, schema: Mapping[str, nw.dtypes.DType]) -> float:
     """A span in the unit that `_numeric` gives the column."""
-    if schema[name].is_temporal():
-        return seconds(span)
+    if _is_date(schema[name]):
+        try:
+            return seconds(span)
+        except ValueError as error:
+            raise ValueError(f"the column {name!r}: {error}") from None
     if isinstance(span, str):
         raise ValueError(f"the column {name!r} holds numbers, not dates: give the span {span!r} as a number")
     return span
@@ -96,12 +110,15 @@ def _with_edges(frame: nw.LazyFrame[Any], columns: Columns, schema: Mapping[str,
 def _decay(frame: nw.LazyFrame[Any], columns: Columns, schema: Mapping[str, Any], as_of: float | None) -> Decay | None:
     if columns.age is None or columns.half_life is None:
         return None
+    age = _numeric(columns.age, schema, "age")
     half_life = _span(columns.half_life, columns.age, schema)
     if as_of is None:
-        latest = frame.select(latest=_numeric(columns.age, schema, "age").max()).collect(backend="pyarrow").to_native()
+        latest = frame.select(latest=age.max()).collect(backend="pyarrow").to_native()
         as_of = latest.column("latest").to_pylist()[0]
-        if as_of is None:
-            raise ValueError(f"the age column {columns.age!r} has no value")
+        if as_of is None or not isfinite(as_of):
+            raise ValueError(f"the age column {columns.age!r} has no value, or an infinite one")
+    if not isfinite(as_of):
+        raise ValueError(f"as_of must be finite, not {as_of}")
     return Decay(as_of, half_life)
 
 
@@ -133,7 +150,7 @@ def _prepared(
     status = nw.lit(FOLLOWED)
     if columns.episode:
         limit = None if columns.max_gap is None else _span(columns.max_gap, str(columns.time), schema)
-        frame, status = _followed(frame, len(columns.state), len(columns.action), limit)
+        frame, status = _followed(frame, len(columns.state), [name for name in parts if name not in UNORDERED], limit)
     if columns.age:
         status = nw.when(nw.col("fallen").is_null()).then(nw.lit(NO_AGE)).otherwise(status)
     return frame.with_columns(status=status)
@@ -148,7 +165,7 @@ def _bin(value: nw.Expr, edges: Edges) -> nw.Expr:
 
 
 def _followed(
-    frame: nw.LazyFrame[Any], num_state: int, num_action: int, max_gap: float | None
+    frame: nw.LazyFrame[Any], num_state: int, order: Sequence[str], max_gap: float | None
 ) -> tuple[nw.LazyFrame[Any], nw.Expr]:
     """The frame with the state of the next record of the episode, and what became of each record.
 
@@ -157,11 +174,10 @@ def _followed(
     """
     import narwhals as nw
 
-    order = ["moment", *(f"state {i}" for i in range(num_state)), *(f"action {i}" for i in range(num_action))]
     frame = frame.with_columns(timeless=nw.col("moment").is_null())
 
     def following(name: str) -> nw.Expr:
-        return nw.col(name).shift(-1).over("episode", "timeless", order_by=order)
+        return nw.col(name).shift(-1).over("episode", "timeless", order_by=["moment", *order])
 
     nexts = {f"next {i}": following(f"state {i}") for i in range(num_state)}
     frame = frame.with_columns(**nexts, gap=following("moment") - nw.col("moment"))

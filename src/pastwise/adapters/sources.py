@@ -13,6 +13,7 @@ import glob
 import gzip
 import io
 import sys
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -33,7 +34,9 @@ SAMPLE_ROWS = 1000
 """Rows of a CSV file from which the type of a column that must be a number or a date is told."""
 
 
-def open_table(table: Any, text_columns: Sequence[str] = (), *, numbered: bool = False) -> nw.LazyFrame[Any]:
+def open_table(
+    table: Any, text_columns: Sequence[str] = (), *, typed: bool = False, numbered: bool = False
+) -> nw.LazyFrame[Any]:
     """A lazy frame of any log.
 
     Parameters
@@ -41,17 +44,21 @@ def open_table(table: Any, text_columns: Sequence[str] = (), *, numbered: bool =
     table : path, glob, list of paths, mapping of columns, or a frame of any library that narwhals knows
     text_columns : sequence of str
         Columns of a CSV file that are text whatever they look like; the others get the type that they look like.
+    typed : bool
+        Whether a CSV file's labels may be whole numbers. That is told from the whole file, not from its first rows.
     numbered : bool
         Add a column `ROW` with the number of the record, from 1 on, where the source has an order.
     """
     import narwhals as nw
 
     if isinstance(table, (str, Path)) or (isinstance(table, Sequence) and table and isinstance(table[0], (str, Path))):
-        return _numbered(_files(table, set(text_columns)), numbered)
+        return _numbered(_files(table, set(text_columns), typed), numbered)
     if isinstance(table, Mapping):
         return _numbered(_arrow(_arrow_table(dict(table))), numbered)
     try:
         frame = nw.from_native(table)
+    except nw.exceptions.NarwhalsError as error:
+        raise ValueError(" ".join(str(error).split())) from None
     except TypeError:
         raise ValueError(
             "a log is a path, a mapping of columns, or a table of pandas, polars, pyarrow, DuckDB, Ibis or PySpark; "
@@ -82,6 +89,10 @@ def _numbered(relation: duckdb.DuckDBPyRelation, numbered: bool) -> nw.LazyFrame
     import narwhals as nw
 
     _tidy_at_exit()
+    kinds = zip(relation.columns, relation.types, strict=True)
+    coarser = ", ".join(f'cast("{name}" as timestamptz) as "{name}"' for name, kind in kinds if "TZ_NS" in str(kind))
+    if coarser:  # narwhals cannot cast the finest moments
+        relation = relation.project(f"* replace ({coarser})")
     frame: nw.LazyFrame[Any] = nw.from_native(
         relation.project(f'*, row_number() over () as "{ROW}"') if numbered else relation
     )
@@ -106,7 +117,7 @@ def _connection() -> duckdb.DuckDBPyConnection:
     import duckdb
 
     connection = duckdb.connect()
-    connection.execute("set enable_progress_bar = false")
+    connection.execute("set enable_progress_bar = false; set TimeZone = 'UTC'")
     return connection
 
 
@@ -122,13 +133,13 @@ def _arrow_table(columns: Any) -> Any:
         if isinstance(columns, dict):
             return pa.table(columns)
         return pa.Table.from_pandas(columns, preserve_index=False)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+    except (pa.ArrowException, TypeError, ValueError) as error:
         raise ValueError(
             f"a column holds values of different types: {error.args[-1] if error.args else error}"
         ) from None
 
 
-def _files(given: str | Path | Sequence[str | Path], text_columns: set[str]) -> duckdb.DuckDBPyRelation:
+def _files(given: str | Path | Sequence[str | Path], text_columns: set[str], typed: bool) -> duckdb.DuckDBPyRelation:
     patterns = [given] if isinstance(given, (str, Path)) else list(given)
     paths = [path for pattern in patterns for path in _matching(str(pattern))]
     kinds = {_kind(path) for path in paths}
@@ -137,13 +148,32 @@ def _files(given: str | Path | Sequence[str | Path], text_columns: set[str]) -> 
     kind = kinds.pop()
     with reading(paths[0]):
         if kind == "csv":
-            return _csv(paths, text_columns)
-        query = "from read_parquet($paths)" if kind == "parquet" else "from read_json($paths)"
-        relation = _connection().sql(query, params={"paths": paths})
-    for name, kind_of in zip(relation.columns, relation.types, strict=True):
-        if str(kind_of) == "JSON":
-            raise ValueError(f"{paths[0]}: the column {name!r} holds values of different types")
-    return relation
+            return _csv(paths, text_columns, typed)
+        exact = {"paths": [glob.escape(path) for path in paths]}
+        if kind == "json":
+            return _json(exact, paths[0], text_columns)
+        return _connection().sql("from read_parquet($paths, hive_partitioning=false)", params=exact)
+
+
+def _json(exact: dict[str, Any], path: str, labels: set[str]) -> duckdb.DuckDBPyRelation:
+    """JSON lines. What DuckDB takes for dates in a column of labels is text; elsewhere text that is a moment is one."""
+    if Path(path).stat().st_size == 0:
+        raise ValueError(f"{path} is empty")
+    connection = _connection()
+    relation = connection.sql("from read_json($paths, hive_partitioning=false)", params=exact)
+    types = {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
+    for name, kind in types.items():
+        if kind == "JSON":
+            raise ValueError(f"{path}: the column {name!r} holds values of different types")
+        if name in labels and kind.startswith(("TIMESTAMP", "DATE", "TIME", "UUID")):
+            types[name] = "VARCHAR"
+        if kind == "HUGEINT":
+            types[name] = "BIGINT"
+        if name not in labels and kind == "VARCHAR":
+            moments = f'bool_and(try_cast("{name}" as timestamp) is not null or "{name}" is null)'
+            types[name] = "TIMESTAMP" if relation.aggregate(moments).fetchall()[0][0] else kind
+    query = "from read_json($paths, columns=$types, hive_partitioning=false)"
+    return connection.sql(query, params={**exact, "types": types})
 
 
 def _matching(pattern: str) -> list[str]:
@@ -179,25 +209,29 @@ def reading(source: Any) -> Iterator[None]:
         raise ValueError(f"{source}: cannot be read: {'; '.join(useful)}") from None
 
 
-def _csv(paths: list[str], text_columns: set[str]) -> duckdb.DuckDBPyRelation:
+def _csv(paths: list[str], text_columns: set[str], typed: bool) -> duckdb.DuckDBPyRelation:
     """CSV files that share one header. The dialect is told from the header, so that no row is ever skipped."""
-    delimiter, names, sample = _head(paths[0])
-    for path in paths[1:]:
-        if _head(path)[:2] != (delimiter, names):
+    heads = [_head(path, None if typed else SAMPLE_ROWS) for path in paths]
+    delimiter, names, _ = heads[0]
+    for path, head in zip(paths, heads, strict=True):
+        if head[:2] != (delimiter, names):
             raise ValueError(f"{path}: its header differs from that of {paths[0]}")
+    sample = [row for _, _, rows in heads for row in rows]
     types = {
-        name: "VARCHAR" if name in text_columns else _type_of([row[i] for row in sample if i < len(row)])
+        name: "VARCHAR" if name in text_columns else _type_of([row[i] for row in sample if i < len(row)], not typed)
         for i, name in enumerate(names)
     }
     query = (
         "from read_csv($paths, columns=$types, header=true, auto_detect=false, delim=$delimiter, quote='\"', "
-        "escape='\"', nullstr='')"
+        "escape='\"', nullstr='', hive_partitioning=false)"
     )
-    return _connection().sql(query, params={"paths": paths, "types": types, "delimiter": delimiter})
+    exact = [glob.escape(path) for path in paths]
+    return _connection().sql(query, params={"paths": exact, "types": types, "delimiter": delimiter})
 
 
-def _head(path: str) -> tuple[str, list[str], list[list[str]]]:
+def _head(path: str, rows: int | None) -> tuple[str, list[str], list[list[str]]]:
     """Delimiter, names and first rows of a CSV file."""
+    csv.field_size_limit(2**31 - 1)  # columns that are not asked for may hold anything
     with gzip.open(path) if path.lower().endswith(".gz") else Path(path).open("rb") as binary:
         text = io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
         try:
@@ -206,10 +240,10 @@ def _head(path: str) -> tuple[str, list[str], list[list[str]]]:
                 raise ValueError(f"{path} is empty: the first line of a CSV file names its columns")
             if "\0" in first:
                 raise ValueError(f"{path} is not a text file")
-            delimiter = max(",;\t|", key=first.count)
-            names = next(csv.reader([first], delimiter=delimiter))
-            sample = list(islice(csv.reader(text, delimiter=delimiter), SAMPLE_ROWS))
-        except (UnicodeDecodeError, csv.Error, OSError) as error:
+            headers = {mark: next(csv.reader([first], delimiter=mark)) for mark in ",;\t|"}
+            delimiter = max(headers, key=lambda mark: len(headers[mark]))
+            names, sample = headers[delimiter], list(islice(csv.reader(text, delimiter=delimiter), rows))
+        except (UnicodeDecodeError, csv.Error, OSError, EOFError, zlib.error) as error:
             raise ValueError(f"{path} is not a CSV file in UTF-8: {error}") from None
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
@@ -217,16 +251,23 @@ def _head(path: str) -> tuple[str, list[str], list[list[str]]]:
     return delimiter, names, sample
 
 
-def _type_of(values: list[str]) -> str:
-    """The narrowest SQL type that every value fits: whole number, number, date, time, text."""
+def _local(value: str) -> None:
+    """Accept a moment without an offset."""
+    if datetime.fromisoformat(value).tzinfo is not None:
+        raise ValueError(value)
+
+
+def _type_of(values: list[str], any_number: bool) -> str:
+    """The narrowest SQL type that every value fits: whole number (unless any will do), number, date, time, text."""
     present = [value for value in values if value]
     kinds: list[tuple[str, Any]] = [
         ("BIGINT", int),
         ("DOUBLE", float),
         ("DATE", lambda v: datetime.strptime(v, "%Y-%m-%d")),
-        ("TIMESTAMP", datetime.fromisoformat),
+        ("TIMESTAMP", _local),
+        ("TIMESTAMPTZ", datetime.fromisoformat),
     ]
-    for kind, parse in kinds:
+    for kind, parse in kinds[1:] if any_number else kinds:
         try:
             for value in present:
                 parse(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import reduce
-from operator import or_
+from operator import and_, or_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,12 +45,18 @@ def validate_log(table: Any, columns: Columns) -> Validation:
     A log that nothing can be learned from is an error.
     """
     with reading(table if isinstance(table, str) else "the log"):
-        frame = open_table(table, columns.text, numbered=True)
+        frame = open_table(table, columns.text, typed=not columns.text_labels, numbered=True)
         has_row = ROW in frame.collect_schema().names()
         raw = (*((ROW,) if has_row else ()), *columns.all)
         prepared, columns, decay = prepare(frame, columns, raw=raw)
         found = group(prepared, columns, decay)
-        findings = [_with_examples(finding, prepared, columns, raw) for finding in found.findings]
+        conditions = dict(_conditions(columns, prepared.collect_schema())) | _leaving(columns, found.counts)
+        findings = [
+            replace(finding, examples=_examples(prepared.filter(conditions[finding.code]), raw))
+            if finding.code in conditions
+            else finding
+            for finding in found.findings
+        ]
         findings += _single_records(prepared, columns, raw)
     findings += _dead_ends(found.counts)
     counts = found.counts
@@ -85,11 +91,16 @@ def _conditions(columns: Columns, schema: Any) -> Iterator[tuple[str, nw.Expr]]:
             yield f"not-finite-{part}", followed & reduce(or_, floats)
 
 
-def _with_examples(finding: Finding, prepared: nw.LazyFrame[Any], columns: Columns, raw: tuple[str, ...]) -> Finding:
-    condition = dict(_conditions(columns, prepared.collect_schema())).get(finding.code)
-    if condition is None:
-        return finding
-    return replace(finding, examples=_examples(prepared.filter(condition), raw))
+def _leaving(columns: Columns, counts: TransitionCounts) -> dict[str, nw.Expr]:
+    """Which records leave a terminal state; not told apart where states are binned."""
+    import narwhals as nw
+
+    if not len(counts.terminal) or any(name in columns.bins for name in columns.state):
+        return {}
+    labels = [counts.states.labels[i] for i in counts.terminal.tolist()]
+    rows = [label if counts.states.is_product else (label,) for label in labels]
+    same = [reduce(and_, (nw.col(f"state {i}") == part for i, part in enumerate(row))) for row in rows]
+    return {"after-terminal": (nw.col("status") == FOLLOWED) & reduce(or_, same)}
 
 
 def _examples(frame: nw.LazyFrame[Any], raw: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
@@ -114,7 +125,8 @@ def _single_records(prepared: nw.LazyFrame[Any], columns: Columns, raw: tuple[st
 
     if columns.episode is None:
         return []
-    sized = prepared.with_columns(size=nw.col("status").count().over("episode")).filter(nw.col("size") == 1)
+    known = prepared.filter(~nw.col("episode").is_null())
+    sized = known.with_columns(size=nw.col("status").count().over("episode")).filter(nw.col("size") == 1)
     number = sized.select(number=nw.len()).collect(backend="pyarrow").to_native().column("number").to_pylist()[0]
     if not number:
         return []
