@@ -454,6 +454,11 @@ def test_goal_survives_json(goal: Goal) -> None:
     assert [type(label) for label in back.prefer] == [type(label) for label in goal.prefer]
 
 
+def test_numpy_numbers_of_a_goal_survive_json() -> None:
+    goal = wish(prefer={np.int64(5): np.float64(2), "mild": np.float32(0.5)}, floor=np.float64(0.125))
+    assert Goal.from_dict(json.loads(json.dumps(goal.to_dict()))) == goal
+
+
 def test_what_is_at_its_default_is_left_out() -> None:
     assert wish(prefer="mild").to_dict() == {"prefer": [["mild", 1.0]]}
     assert wish(reward={"mild": 2}, temperature=0.5).to_dict() == {"reward": [["mild", 2]], "temperature": 0.5}

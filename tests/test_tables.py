@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from itertools import zip_longest
+from itertools import permutations, zip_longest
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -336,7 +336,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=50)
+@settings(max_examples=40)
 @given(log=logs())
 def test_any_table_gives_the_counts_of_a_plain_loop(kind: str, folder: Path, log: Log) -> None:
     log = log.as_text if kind == "csv" else log
@@ -687,7 +687,14 @@ def test_whole_states_may_have_next_states_with_gaps() -> None:
         assert found == {(1, "x", 2): 1}
 
 
-@pytest.mark.parametrize("narrow", [pa.int32(), pa.uint64(), pa.float32()])
+def test_text_is_text_however_it_is_stored() -> None:
+    kinds = (pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string()))
+    for kind, other in permutations(kinds, 2):
+        log = pa.table({"state": pa.array(["a", "b"], kind), "action": ["x", "x"], "then": pa.array(["b", "c"], other)})
+        assert transitions(log, next_state="then") == {("a", "x", "b"): 1, ("b", "x", "c"): 1}
+
+
+@pytest.mark.parametrize("narrow", [pa.int32(), pa.uint64()])
 def test_long_numbers_are_told_apart_whatever_the_type_of_the_next_state(narrow: Any) -> None:
     """Two that are the same in floating point."""
     one, other = 2**60, 2**60 + 1
@@ -813,6 +820,13 @@ def test_terminal_state_of_several_fields_is_a_tuple_or_its_key() -> None:
         assert counts.terminal.tolist() == [1]
 
 
+def test_one_more_log_need_not_have_every_terminal_state() -> None:
+    columns = Columns.of("s", "a", "n", terminal=["won", "lost"])
+    found = read_log({"s": ["a"], "a": ["x"], "n": ["won"]}, columns, more=True)
+    assert [found.counts.states.labels[i] for i in found.counts.terminal] == ["won"]
+    assert found.findings == ()
+
+
 def test_unknown_terminal_state_is_refused() -> None:
     with pytest.raises(ValueError, match="terminal: unknown label 'wonn'; did you mean 'won'"):
         count_transitions({"s": ["a"], "a": ["x"], "n": ["won"]}, "s", "a", "n", terminal="wonn")
@@ -865,6 +879,7 @@ def test_bad_counts_and_weights_are_refused(
         ({"c": pa.nulls(3, pa.int64())}, {"age": "c", "half_life": 3}, "the age column 'c' has no value"),
         ({"c": [1.0, np.inf, 3.0]}, {"age": "c", "half_life": 3}, "the age column 'c'"),
         ({"c": [1.0, 2e6, 3.0]}, {"age": "c", "half_life": 3, "as_of": 0.0}, "as_of"),
+        ({"c": [1, 2, 3]}, {"age": "c", "half_life": 3, "as_of": np.inf}, "as_of must be finite, not inf"),
         ({"c": ["k", None, "l"]}, {"task": "c"}, "the task column 'c' has missing values"),
     ],
 )
@@ -930,6 +945,7 @@ def test_labels_of_a_file_are_text_but_for_the_binned() -> None:
         Columns.of("s", "a", "n"),
         Columns.of(["s", "r"], ["a"], ["n", "m"], terminal=[("x", 1), ("y", True)], task="k", text_labels=False),
         Columns.of("s", "a", episode="e", time="t", max_gap="36h", bins={"s": [0, 2.5, 10], "a": 3}),
+        Columns.of("s", "a", "n", bins={"s": [-np.inf, 0, np.inf]}),
         Columns.of("s", "a", "n", age="d", half_life=2, count="c", weight="w", terminal=[5, "five", False]),
     ],
 )
@@ -978,6 +994,12 @@ def test_columns_that_make_no_sense_are_refused(given: dict[str, Any], message: 
     with pytest.raises(ValueError, match=r"\w") as error:
         Columns.of(**({"state": "s", "action": "a", "next_state": "n"} | given))
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("bins", [[0, 1], (0, "high"), (0, True), "many"])
+def test_columns_know_their_bins_exactly(bins: Any) -> None:
+    with pytest.raises(ValueError, match="bins: 's' takes edges or a number of bins"):
+        Columns(("s",), ("a",), ("n",), bins={"s": bins})
 
 
 @pytest.mark.parametrize(

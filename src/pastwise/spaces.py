@@ -33,7 +33,7 @@ def key_of(label: Label) -> str:
     """
     if isinstance(label, str):
         return label
-    return json.dumps(label, ensure_ascii=False, default=lambda number: number.item())
+    return json.dumps(label, ensure_ascii=False, default=lambda x: x.item() if isinstance(x, np.generic) else repr(x))
 
 
 def checked_label(label: Any) -> Label:
