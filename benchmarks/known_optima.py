@@ -1,7 +1,7 @@
 """Optimal values of published systems, ours beside quantecon's: pip install quantecon.
 
-ICU-Sepsis and gymnasium's toy systems: the largest probability of ending well from the start, by our value iteration and by
-quantecon's policy iteration on the same tables, with a discount so near to one that it does not show.
+ICU-Sepsis and gymnasium's toy systems: the largest probability of ending well from the start, by our value iteration
+and by quantecon's policy iteration on the same tables, with a discount so near to one that it does not show.
 """
 
 from __future__ import annotations
