@@ -433,6 +433,16 @@ def test_column_of_mixed_types_in_pandas_is_named() -> None:
         read(frame)
 
 
+def test_columns_of_any_table_that_are_not_asked_for_may_hold_anything(write: Write) -> None:
+    notes: list[Any] = [5, "five", None]
+    frame = pa.table(COLUMNS).to_pandas()
+    frame["note"] = notes
+    rows = [dict(zip(COLUMNS, values, strict=True)) for values in zip(*COLUMNS.values(), strict=True)]
+    file = write(lines(*(row | {"note": note} for row, note in zip(rows, notes, strict=True))), "log.jsonl")
+    for log in (COLUMNS | {"note": notes}, frame, file):
+        assert read(log) == COUNTS
+
+
 def test_column_that_occurs_twice_is_refused_in_one_line() -> None:
     table = pa.table([[1], [2], [3], [4]], names=["s", "a", "n", "n"])
     for twice in (table, pa.table(COLUMNS).to_pandas().set_axis(["s", "n", "n"], axis=1)):
@@ -462,6 +472,13 @@ def test_relation_of_a_database_is_read_where_it_is(tmp_path: Path) -> None:
     connection.close()
 
 
+def test_whole_numbers_of_a_database_are_whole_however_wide(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "logs.db")) as connection:
+        log = connection.sql("select sum(i) as s, 'x' as a, i as n from range(5, 8) as t(i) group by i")
+        counts = count_transitions(log, "s", "a", "n")
+        assert [(label, type(label)) for label in counts.states.labels] == [(i, int) for i in (5, 6, 7)]
+
+
 def test_database_that_was_closed_is_refused(tmp_path: Path) -> None:
     connection = duckdb.connect(str(tmp_path / "logs.db"))
     relation = connection.sql("select 'a' as s, 'x' as a, 'b' as n")
@@ -477,13 +494,17 @@ def test_database_that_was_closed_is_refused(tmp_path: Path) -> None:
         (pa.table(COLUMNS).to_pandas(), "pandas"),
         (pl.DataFrame(COLUMNS), "polars"),
         (pl.LazyFrame(COLUMNS), "polars"),
-        (duckdb.from_arrow(pa.table(COLUMNS)), None),
         (COLUMNS, None),
         ("log.csv", None),
     ],
 )
 def test_library_that_results_may_be_given_in(table: Any, library: str | None) -> None:
     assert library_of(table) == library
+
+
+def test_database_is_no_library_that_results_may_be_given_in() -> None:
+    with duckdb.connect() as connection:
+        assert library_of(connection.from_arrow(pa.table(COLUMNS))) is None
 
 
 def test_records_are_numbered_where_they_have_an_order(write: Write) -> None:

@@ -336,7 +336,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(log=logs())
 def test_any_table_gives_the_counts_of_a_plain_loop(kind: str, folder: Path, log: Log) -> None:
     log = log.as_text if kind == "csv" else log
@@ -396,6 +396,15 @@ def test_missing_value_breaks_the_chain_instead_of_bridging_it(column: str) -> N
         "who": {("a", "x", "c")},
     }
     assert transitions(gappy, **CHAIN).keys() == expected[column] | {("c", "y", "d"), ("e", "x", "f")}
+
+
+@pytest.mark.parametrize("kind", ["columns", "pandas", "polars", "pyarrow"])
+def test_episode_that_is_no_number_is_missing(kind: str, tmp_path: Path) -> None:
+    rows = [
+        {"who": who, "day": day, "state": f"{day}", "action": "x"} for day, who in enumerate([1.0, 1.0, np.nan, np.nan])
+    ]
+    types = {"who": pa.float64(), "day": pa.int64(), "state": pa.string(), "action": pa.string()}
+    assert transitions(KINDS[kind](Log(rows, types, {}), tmp_path), **CHAIN) == {("0", "x", "1"): 1}
 
 
 def test_records_of_the_same_time_do_not_follow_each_other() -> None:

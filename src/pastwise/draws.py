@@ -225,6 +225,11 @@ class TransitionPosterior:
         return np.asarray((self._counts.terminal[:, None] * self.num_actions + np.arange(self.num_actions)).ravel())
 
     @cached_property
+    def _rows(self) -> IntArray:
+        """Rows of the entries of a draw: those seen, then the sticks of each row."""
+        return np.concatenate([self._counts.row, np.repeat(np.arange(self.num_states * self.num_actions), STICKS)])
+
+    @cached_property
     def _tensor(self) -> FloatArray:
         S, A = self.num_states, self.num_actions
         return group_sum(self._counts.key, self._counts.weight, S * A * S).reshape(S, A, S)
@@ -262,7 +267,7 @@ class TransitionPosterior:
         mass, total = np.where(total > 0, mass, 1.0), np.where(total > 0, total, 1.0)
         shares, rest = _sticks(unseen, rng)
         atoms = base.draw(np.arange(rows) // self.num_actions, rng, STICKS)
-        row = np.concatenate([counts.row, np.repeat(np.arange(rows), STICKS)])
+        row = self._rows
         next_state = np.concatenate([counts.next_state, atoms.ravel()])
         probability = np.concatenate([seen / total[counts.row], (shares * (mass / total)[:, None]).ravel()])
         rest = rest * mass / total

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from pastwise.design import alpha
-from pastwise.draws import DrawnModels, TransitionPosterior
+from pastwise.draws import FEW_STATES, DrawnModels, TransitionPosterior
 from pastwise.ideal import IdealModel
 from pastwise.models import TransitionModel
 from pastwise.numerics import FloatArray, IntArray, fold
@@ -85,11 +85,16 @@ class Samples:
     asked: int
 
     def __getitem__(self, name: str) -> FloatArray:
-        return np.asarray(self.values[:, self.names.index(name)])
+        """Values of a policy: [draws]; of the optimum, in large systems, on the first draws only."""
+        column = self.values[:, self.names.index(name)]
+        return np.asarray(column[~np.isnan(column)])
 
 
 OPTIMUM = "optimum"
 """Name of the best policy of each drawn model."""
+
+OPTIMA = 200
+"""In large systems, where it takes longest, the optimum is worked out for so many of the draws."""
 
 
 def sample_values(
@@ -112,7 +117,8 @@ def sample_values(
         for index, start in enumerate(range(0, draws, size)):
             number = min(size, draws - start)
             models = posterior.draw(size, np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,))))
-            values = np.concatenate([task.values(models, together), task.best(models)[:, None]], axis=-1)
+            best = task.best(models) if start < OPTIMA or size > 1 else np.array([np.nan])
+            values = np.concatenate([task.values(models, together), best[:, None]], axis=-1)
             parts.append(values[:number])
             on_step(number)
     except KeyboardInterrupt:
@@ -153,7 +159,7 @@ class Task:
         state = np.broadcast_to(self.initial, (*loops.shape[:2], len(self.initial)))
         total = np.zeros(loops.shape[:2])
         for epoch in range(self.horizon):
-            following = (state[..., None, :] @ loops)[..., 0, :]
+            following = _advance(state, loops)
             moved = np.abs(following - state).max()
             state = following
             left = self.horizon - epoch
@@ -179,6 +185,14 @@ class Task:
                 break
         mean = value @ self.initial
         return np.asarray(mean if self.at_end else mean / self.horizon)
+
+
+def _advance(state: FloatArray, loops: FloatArray) -> FloatArray:
+    """Distributions of the next state: [n, P, S], [n, P, S, S] -> [n, P, S]. Large loops go one by one, to use BLAS."""
+    if state.shape[-1] <= FEW_STATES:
+        return np.asarray((state[..., None, :] @ loops)[..., 0, :])
+    each = [[row @ loop for row, loop in zip(*pair, strict=True)] for pair in zip(state, loops, strict=True)]
+    return np.array(each)
 
 
 SETTLED = 1e-5
