@@ -173,3 +173,15 @@ def test_weighed_tasks_are_one_log_whose_records_weigh_by_task_and_similarity() 
 def test_no_past_task_is_refused() -> None:
     with pytest.raises(ValueError, match="no past task was given"):
         weigh_tasks([], GOAL)
+
+
+def test_goals_and_tasks_of_different_sizes_are_refused() -> None:
+    two, three = IdealModel.of([0.5, 0.5], num_actions=2), IdealModel.of([0.2, 0.3, 0.5], num_actions=2)
+    with pytest.raises(ValueError, match="cannot be compared"):
+        kl_divergence(two, three)
+    one = TransitionCounts.empty(Space(("a", "b")), Space(("x", "y")))
+    other = TransitionCounts.empty(Space(("b", "a")), Space(("x", "y")))
+    with pytest.raises(ValueError, match="over different labels"):
+        weigh_tasks([(one, two), (other, two)], two)
+    with pytest.raises(ValueError, match="a task is not"):
+        weigh_tasks([(one, two)], three)

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pastwise import LogWarning, TransitionCounts, count_transitions
+from pastwise.adapters.columns import Columns
 from pastwise.adapters.sources import library_of, open_table
 
 HEADER = "s,a,n\n"
@@ -508,10 +509,11 @@ def test_database_is_no_library_that_results_may_be_given_in() -> None:
 
 
 def test_records_are_numbered_where_they_have_an_order(write: Write) -> None:
+    named = Columns.of("s", "a", "n")
     ordered = [write(TEXT), COLUMNS, pa.table(COLUMNS), pl.DataFrame(COLUMNS), pa.table(COLUMNS).to_pandas()]
     for table in ordered:
-        plain, numbered = (open_table(table, numbered=wanted).collect_schema().names() for wanted in (False, True))
+        plain, numbered = (open_table(table, named, numbered=n).collect_schema().names() for n in (False, True))
         assert plain == ["s", "a", "n"]
         assert len(numbered) == 4
-    lazy = open_table(pl.LazyFrame(COLUMNS), numbered=True)
+    lazy = open_table(pl.LazyFrame(COLUMNS), named, numbered=True)
     assert lazy.collect_schema().names() == ["s", "a", "n"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from math import isfinite
@@ -66,15 +66,15 @@ class Goal:
     [1e-05, 1e-05, 0.66665, 0.33333]
     """
 
-    prefer: Weights = field(default_factory=dict)
+    prefer: Any = field(default_factory=dict)
     floor: float | None = None
-    targets: Mapping[str, Weights] = field(default_factory=dict)
-    reward: Mapping[Label, Any] = field(default_factory=dict)
+    targets: Mapping[str, Any] = field(default_factory=dict)
+    reward: Mapping[Any, Any] = field(default_factory=dict)
     temperature: float = 1.0
-    table: Mapping[Label, Any] = field(default_factory=dict)
-    prefer_actions: Weights = field(default_factory=dict)
+    table: Mapping[Any, Any] = field(default_factory=dict)
+    prefer_actions: Any = field(default_factory=dict)
     action_floor: float | None = None
-    forbid: tuple[Forbidden, ...] = ()
+    forbid: Sequence[Any] = ()
 
     def __post_init__(self) -> None:
         for name in ("prefer", "prefer_actions"):
@@ -156,7 +156,7 @@ class Goal:
             parts.append(f"collect the reward (temperature {self.temperature:g})")
         if self.table:
             parts.append("follow the given table of probabilities")
-        if self.floor is not None:
+        if self.floor is not None and (self.prefer or self.targets):
             parts.append(f"any other state has probability {self.floor:g}")
         if self.prefer_actions:
             parts.append(f"preferably do {_either(self.prefer_actions)}")

@@ -46,6 +46,8 @@ class Columns:
         Numeric columns of the state or action that are cut into intervals.
     text_labels : bool
         Whether the labels of a CSV file are text, even where they look like numbers.
+    propensity : str, optional
+        Probability with which the logged action was taken; for importance sampling only.
     """
 
     state: tuple[str, ...]
@@ -62,6 +64,7 @@ class Columns:
     half_life: float | str | None = None
     bins: Mapping[str, Edges | int] = field(default_factory=dict)
     text_labels: bool = True
+    propensity: str | None = None
 
     def __post_init__(self) -> None:
         if not self.state or not self.action:
@@ -148,7 +151,7 @@ class Columns:
     @property
     def all(self) -> tuple[str, ...]:
         """Every column that is read."""
-        rest = (self.episode, self.time, self.count, self.weight, self.age)
+        rest = (self.episode, self.time, self.count, self.weight, self.age, self.propensity)
         return (*self.labels, *(name for name in rest if name))
 
 

@@ -172,6 +172,7 @@ def _encoded(fields: list[pa.ChunkedArray], name: str) -> tuple[list[IntArray], 
     import pyarrow as pa
 
     plain = [f.cast(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in fields]
+    plain = [f.cast(pa.float64() if f.type.scale else pa.int64()) if pa.types.is_decimal(f.type) else f for f in plain]
     if all(pa.types.is_null(column.type) for column in plain):
         return [np.full(len(column), MISSING, dtype=np.int64) for column in plain], []
     if any(pa.types.is_nested(column.type) for column in plain):

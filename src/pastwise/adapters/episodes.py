@@ -77,7 +77,7 @@ def _sorted_rows(table: Any, columns: Columns, propensity: str | None) -> tuple[
     """
     import narwhals as nw
 
-    frame = open_table(table, columns.text, typed=not columns.text_labels)
+    frame = open_table(table, replace(columns, propensity=propensity))
     if propensity is not None:
         schema = frame.collect_schema()
         if propensity not in schema:

@@ -138,7 +138,10 @@ def _prepared(
     if columns.task:
         parts["task"] = nw.col(columns.task)
     if columns.episode and columns.time:
-        parts |= {"episode": nw.col(columns.episode), "moment": _numeric(columns.time, schema, "time")}
+        episode = nw.col(columns.episode)
+        if schema[columns.episode].is_float():
+            episode = nw.when(~episode.is_nan()).then(episode)
+        parts |= {"episode": episode, "moment": _numeric(columns.time, schema, "time")}
     if columns.count:
         parts["count"] = _numeric(columns.count, schema, "count")
     if columns.weight:

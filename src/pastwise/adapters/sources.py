@@ -22,6 +22,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pastwise.adapters.columns import Columns
+
 if TYPE_CHECKING:
     import duckdb
     import narwhals as nw
@@ -34,27 +36,24 @@ SAMPLE_ROWS = 1000
 """Rows of a CSV file from which the type of a column that must be a number or a date is told."""
 
 
-def open_table(
-    table: Any, text_columns: Sequence[str] = (), *, typed: bool = False, numbered: bool = False
-) -> nw.LazyFrame[Any]:
+def open_table(table: Any, columns: Columns, *, numbered: bool = False) -> nw.LazyFrame[Any]:
     """A lazy frame of any log.
 
     Parameters
     ----------
     table : path, glob, list of paths, mapping of columns, or a frame of any library that narwhals knows
-    text_columns : sequence of str
-        Columns of a CSV file that are text whatever they look like; the others get the type that they look like.
-    typed : bool
-        Whether a CSV file's labels may be whole numbers. That is told from the whole file, not from its first rows.
+    columns : Columns
+        Those that are asked for; what the others hold does not matter. They also tell which columns of a CSV file are
+        text whatever they look like; the others get the type that they look like.
     numbered : bool
         Add a column `ROW` with the number of the record, from 1 on, where the source has an order.
     """
     import narwhals as nw
 
     if isinstance(table, (str, Path)) or (isinstance(table, Sequence) and table and isinstance(table[0], (str, Path))):
-        return _numbered(_files(table, set(text_columns), typed), numbered)
+        return _numbered(_files(table, columns), numbered)
     if isinstance(table, Mapping):
-        return _numbered(_arrow(_arrow_table(dict(table))), numbered)
+        return _numbered(_arrow(_arrow_table(dict(table), columns)), numbered)
     try:
         frame = nw.from_native(table)
     except nw.exceptions.NarwhalsError as error:
@@ -71,7 +70,7 @@ def open_table(
         lazy: nw.LazyFrame[Any] = eager.lazy()
         return lazy
     native = frame.to_native()
-    return _numbered(_arrow(native if frame.implementation.is_pyarrow() else _arrow_table(native)), numbered)
+    return _numbered(_arrow(native if frame.implementation.is_pyarrow() else _arrow_table(native, columns)), numbered)
 
 
 def library_of(table: Any) -> str | None:
@@ -125,21 +124,24 @@ def _arrow(table: Any) -> duckdb.DuckDBPyRelation:
     return _connection().from_arrow(table)
 
 
-def _arrow_table(columns: Any) -> Any:
+def _arrow_table(table: Any, columns: Columns) -> Any:
     """An Arrow table of a mapping of columns or of a pandas-like frame; a column of mixed types is an error."""
     import pyarrow as pa
 
+    asked = list(dict.fromkeys(columns.all))
+    if set(asked) <= set(table):
+        table = {name: table[name] for name in asked} if isinstance(table, dict) else table[asked]
     try:
-        if isinstance(columns, dict):
-            return pa.table(columns)
-        return pa.Table.from_pandas(columns, preserve_index=False)
+        if isinstance(table, dict):
+            return pa.table(table)
+        return pa.Table.from_pandas(table, preserve_index=False)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise ValueError(
             f"a column holds values of different types: {error.args[-1] if error.args else error}"
         ) from None
 
 
-def _files(given: str | Path | Sequence[str | Path], text_columns: set[str], typed: bool) -> duckdb.DuckDBPyRelation:
+def _files(given: str | Path | Sequence[str | Path], columns: Columns) -> duckdb.DuckDBPyRelation:
     patterns = [given] if isinstance(given, (str, Path)) else list(given)
     paths = [path for pattern in patterns for path in _matching(str(pattern))]
     kinds = {_kind(path) for path in paths}
@@ -148,21 +150,24 @@ def _files(given: str | Path | Sequence[str | Path], text_columns: set[str], typ
     kind = kinds.pop()
     with reading(paths[0]):
         if kind == "csv":
-            return _csv(paths, text_columns, typed)
+            return _csv(paths, columns)
         exact = {"paths": [glob.escape(path) for path in paths]}
         if kind == "json":
-            return _json(exact, paths[0], text_columns)
+            return _json(exact, paths[0], columns)
         return _connection().sql("from read_parquet($paths, hive_partitioning=false)", params=exact)
 
 
-def _json(exact: dict[str, Any], path: str, labels: set[str]) -> duckdb.DuckDBPyRelation:
+def _json(exact: dict[str, Any], path: str, columns: Columns) -> duckdb.DuckDBPyRelation:
     """JSON lines. What DuckDB takes for dates in a column of labels is text; elsewhere text that is a moment is one."""
     if Path(path).stat().st_size == 0:
         raise ValueError(f"{path} is empty")
     connection = _connection()
     relation = connection.sql("from read_json($paths, hive_partitioning=false)", params=exact)
     types = {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
+    labels = set(columns.text)
     for name, kind in types.items():
+        if name not in columns.all:
+            continue
         if kind == "JSON":
             raise ValueError(f"{path}: the column {name!r} holds values of different types")
         if name in labels and kind.startswith(("TIMESTAMP", "DATE", "TIME", "UUID")):
@@ -209,27 +214,35 @@ def reading(source: Any) -> Iterator[None]:
         raise ValueError(f"{source}: cannot be read: {'; '.join(useful)}") from None
 
 
-def _csv(paths: list[str], text_columns: set[str], typed: bool) -> duckdb.DuckDBPyRelation:
+def _csv(paths: list[str], columns: Columns) -> duckdb.DuckDBPyRelation:
     """CSV files that share one header. The dialect is told from the header, so that no row is ever skipped."""
-    heads = [_head(path, None if typed else SAMPLE_ROWS) for path in paths]
-    delimiter, names, _ = heads[0]
+    heads = [_head(path) for path in paths]
+    delimiter, names, sample = heads[0]
     for path, head in zip(paths, heads, strict=True):
         if head[:2] != (delimiter, names):
             raise ValueError(f"{path}: its header differs from that of {paths[0]}")
-    sample = [row for _, _, rows in heads for row in rows]
-    types = {
-        name: "VARCHAR" if name in text_columns else _type_of([row[i] for row in sample if i < len(row)], not typed)
-        for i, name in enumerate(names)
-    }
+    exact = {"paths": [glob.escape(path) for path in paths], "delimiter": delimiter}
     query = (
         "from read_csv($paths, columns=$types, header=true, auto_detect=false, delim=$delimiter, quote='\"', "
         "escape='\"', nullstr='', hive_partitioning=false)"
     )
-    exact = [glob.escape(path) for path in paths]
-    return _connection().sql(query, params={"paths": exact, "types": types, "delimiter": delimiter})
+    connection, types = _connection(), dict.fromkeys(names, "VARCHAR")
+    text = connection.sql(query, params={**exact, "types": types})
+    for i, name in enumerate(names):
+        if name in columns.all and name not in columns.text:
+            types[name] = _type_of([row[i] for row in sample if i < len(row)])
+            if types[name] == "BIGINT" and not (name in columns.labels and _all_whole(text, name)):
+                types[name] = "DOUBLE"
+    return connection.sql(query, params={**exact, "types": types})
 
 
-def _head(path: str, rows: int | None) -> tuple[str, list[str], list[list[str]]]:
+def _all_whole(text: duckdb.DuckDBPyRelation, name: str) -> bool:
+    """Whether every value of a column is a whole number, not the first ones alone."""
+    pattern = f'bool_and("{name}" is null or regexp_full_match(trim("{name}"), \'[+-]?[0-9]+\'))'
+    return bool(text.aggregate(pattern).fetchall()[0][0])
+
+
+def _head(path: str) -> tuple[str, list[str], list[list[str]]]:
     """Delimiter, names and first rows of a CSV file."""
     csv.field_size_limit(2**31 - 1)  # columns that are not asked for may hold anything
     with gzip.open(path) if path.lower().endswith(".gz") else Path(path).open("rb") as binary:
@@ -242,7 +255,7 @@ def _head(path: str, rows: int | None) -> tuple[str, list[str], list[list[str]]]
                 raise ValueError(f"{path} is not a text file")
             headers = {mark: next(csv.reader([first], delimiter=mark)) for mark in ",;\t|"}
             delimiter = max(headers, key=lambda mark: len(headers[mark]))
-            names, sample = headers[delimiter], list(islice(csv.reader(text, delimiter=delimiter), rows))
+            names, sample = headers[delimiter], list(islice(csv.reader(text, delimiter=delimiter), SAMPLE_ROWS))
         except (UnicodeDecodeError, csv.Error, OSError, EOFError, zlib.error) as error:
             raise ValueError(f"{path} is not a CSV file in UTF-8: {error}") from None
     if len(set(names)) < len(names):
@@ -257,8 +270,8 @@ def _local(value: str) -> None:
         raise ValueError(value)
 
 
-def _type_of(values: list[str], any_number: bool) -> str:
-    """The narrowest SQL type that every value fits: whole number (unless any will do), number, date, time, text."""
+def _type_of(values: list[str]) -> str:
+    """The narrowest SQL type that every value fits: whole number, number, date, time, text."""
     present = [value for value in values if value]
     kinds: list[tuple[str, Any]] = [
         ("BIGINT", int),
@@ -267,7 +280,7 @@ def _type_of(values: list[str], any_number: bool) -> str:
         ("TIMESTAMP", _local),
         ("TIMESTAMPTZ", datetime.fromisoformat),
     ]
-    for kind, parse in kinds[1:] if any_number else kinds:
+    for kind, parse in kinds:
         try:
             for value in present:
                 parse(value)

@@ -95,7 +95,7 @@ def read_log(table: Any, columns: Columns, *, as_of: float | None = None, more: 
     With ``more`` the log is one more of a kind already known, and need not have every terminal state.
     """
     with reading(table if isinstance(table, str) else "the log"):
-        frame = open_table(table, columns.text, typed=not columns.text_labels)
+        frame = open_table(table, columns)
         return group(*prepare(frame, columns, as_of), more=more)
 
 

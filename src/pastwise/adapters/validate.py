@@ -45,7 +45,7 @@ def validate_log(table: Any, columns: Columns) -> Validation:
     A log that nothing can be learned from is an error.
     """
     with reading(table if isinstance(table, str) else "the log"):
-        frame = open_table(table, columns.text, typed=not columns.text_labels, numbered=True)
+        frame = open_table(table, columns, numbered=True)
         has_row = ROW in frame.collect_schema().names()
         raw = (*((ROW,) if has_row else ()), *columns.all)
         prepared, columns, decay = prepare(frame, columns, raw=raw)
