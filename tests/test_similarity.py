@@ -11,6 +11,8 @@ from hypothesis import given
 from oracles import counts_of, joint, random_ideal, random_log, random_rows, seeds, silent_log, sizes
 from pastwise import (
     IdealModel,
+    Space,
+    TransitionCounts,
     gather_evidence,
     kl_divergence,
     normalised_similarity,
