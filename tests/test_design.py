@@ -488,3 +488,21 @@ def test_optima_of_a_batch_are_those_of_each_alone() -> None:
 def test_decision_process_without_epochs_is_refused(horizon: int) -> None:
     with pytest.raises(ValueError, match=f"the horizon must be at least 1, not {horizon}"):
         mdp_optimum(DenseModel(random_mdp(0)[0]), random_mdp(0)[1], horizon)
+
+
+def test_normalising_the_ideal_of_a_reward_misses_the_optimum() -> None:
+    """Why `IdealModel.from_reward` leaves it unnormalised: a normaliser of state and action enters gamma.
+
+    Only the first action in the first state is rewarded, whatever follows; normalised per (state, action), the reward
+    is gone.
+
+    Paper: Eq. (2) [eq:closed-loop_factoris].
+    """
+    model = DenseModel(np.full((2, 2, 2), 0.5))
+    reward = np.array([[[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]])
+    plain = IdealModel.from_reward(reward, 0.01)
+    rows = np.exp(plain.log_transition - plain.log_transition.max(axis=-1, keepdims=True))
+    normalised = IdealModel.of(rows / rows.sum(axis=-1, keepdims=True))
+    assert mdp_optimum(model, reward, 1).policy[0, 0, 0] == 1
+    assert first_rule(model, plain, 1)[0, 0] > 0.99
+    assert first_rule(model, normalised, 1)[0, 0] == pytest.approx(0.5)
