@@ -127,6 +127,7 @@ def goals(draw: st.DrawFn, log: Sequence[Triple]) -> Goal:
 # Learning.
 
 
+@pytest.mark.filterwarnings("ignore:the log has a single transition")
 @given(st.data())
 @settings(max_examples=30)
 def test_a_table_and_its_counts_teach_the_same(data: st.DataObject) -> None:
@@ -270,6 +271,7 @@ def test_what_fails_changes_nothing() -> None:
         assert learner.explain("cold") == fitted(goal=goal).explain("cold")
 
 
+@pytest.mark.filterwarnings("ignore:the log has a single transition")
 def test_a_log_of_tasks_is_updated_by_merging() -> None:
     learner = tasks_learner()
     with pytest.raises(ValueError, match="merging"):
@@ -641,6 +643,7 @@ def test_fit_takes_a_log_and_its_columns() -> None:
     assert by_value.columns_ == pw.Columns(("room",), ("did",), ("then",))
 
 
+@pytest.mark.filterwarnings("ignore:the log has a single transition")
 def test_fit_takes_the_date_that_weights_are_as_of() -> None:
     log = table_of(LOG[:1], age=[0])
     learner = TransferLearner(MILD).fit(log, **COLUMNS, age="age", half_life=10, as_of=20)

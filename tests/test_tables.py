@@ -529,6 +529,7 @@ def test_seconds_since_1970_do_not_overflow(kind: str, tmp_path: Path) -> None:
     assert aged(table, 86400).weight.tolist() == pytest.approx([1, 0.5, 0])
 
 
+@pytest.mark.filterwarnings("ignore:the log has a single transition")
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xy"), st.integers(0, 30)), min_size=2), st.data())
 def test_sum_of_shards_is_the_count_of_all_as_of_the_latest_date(
     records: list[tuple[str, str, int]], data: st.DataObject
@@ -822,6 +823,7 @@ def test_ways_to_name_terminal_states(terminal: Any, labels: list[str]) -> None:
     assert [counts.states.labels[i] for i in counts.terminal] == labels
 
 
+@pytest.mark.filterwarnings("ignore:the log has a single transition")
 def test_terminal_state_of_several_fields_is_a_tuple_or_its_key() -> None:
     log = {"room": ["n"], "day": [1], "a": ["x"], "r": ["s"], "d": [2]}
     for terminal in (("s", 2), [("s", 2)], '["s", 2]'):
@@ -1029,3 +1031,9 @@ def test_span_without_a_known_unit_is_refused(span: Any) -> None:
 def test_any_length_of_time_is_a_span(span: timedelta) -> None:
     columns = Columns.of("s", "a", "n", age="d", half_life=span)
     assert seconds(str(columns.half_life)) == pytest.approx(span.total_seconds())
+
+
+def test_log_of_a_single_transition_works_and_is_warned_of() -> None:
+    with pytest.warns(LogWarning, match="the log has a single transition"):
+        counts = count_transitions({"s": ["a"], "a": ["x"], "n": ["b"]}, "s", "a", "n")
+    assert counts.records.tolist() == [1]
