@@ -3,8 +3,8 @@
 Given the *unweighted* counts of a log, since the world does not depend on the goal, the rows of its transition model
 have Dirichlet posteriors. Their prior is not known either: how much it weighs, and in large systems what it is
 centred on (all next states alike, those often entered, or those often entered from the same state), is drawn from
-what the log tells of it. The mass of the unseen next states is split at random, by the sticks of a Dirichlet process,
-never evenly: that would understate the spread.
+what the log tells of it. The mass of the unseen next states is split at random, never evenly: that would understate
+the spread.
 """
 
 from __future__ import annotations
@@ -23,9 +23,6 @@ from pastwise.numerics import FloatArray, IntArray, group_sum, normalise, sample
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-STICKS = 5
-"""Unseen next states of a row that get a share of their own in a draw; what is left is spread as the prior has it."""
-
 GRID = 25
 LEAST_MASS, MOST_MASS, MOST_BACKGROUND = 0.05, 50.0, 2.0
 """Range of the prior: least and most mass of a row, in records, and most of it for a single next state."""
@@ -33,25 +30,53 @@ LEAST_MASS, MOST_MASS, MOST_BACKGROUND = 0.05, 50.0, 2.0
 FEW_STATES = 32
 """Up to so many states drawn models are dense."""
 
+TOGETHER = 100_000
+"""Models are drawn together up to so many entries."""
+
 
 class Base:
-    """Where transitions lead before any was seen: a distribution over next states for every state.
+    """Where transitions lead before any was seen: a distribution over next states, alike for all states or for each.
 
     Parameters
     ----------
-    table : [1 or S, S]
+    common : [S]
+        The distribution; where a state has records of its own, it weighs as much as one of them.
     entries : [distinct]
-        Probability of each distinct transition of the log; without its own records, where the table was made of them.
+        Probability of each distinct transition of the log; without its own records, where the base is made of them.
+    own : [S, S], optional
+        Records of each state.
     """
 
-    def __init__(self, table: FloatArray, entries: FloatArray) -> None:
-        self.table, self.entries = table, entries
-        self._cumulative = (np.cumsum(table, axis=-1) + np.arange(len(table))[:, None]).ravel()
+    def __init__(self, common: FloatArray, entries: FloatArray, own: FloatArray | None = None) -> None:
+        self.common, self.entries, self.own = common, entries, own
+        self.table = common[None] if own is None else normalise(own + common)
+        self.lines = len(self.table)
+        self._cumulative = (np.cumsum(self.table, axis=-1) + np.arange(self.lines)[:, None]).ravel()
 
-    def draw(self, state: IntArray, rng: np.random.Generator, size: int) -> IntArray:
-        """Next states: [rows] -> [rows, size]."""
-        line = np.minimum(state, len(self.table) - 1)[:, None]
-        place = np.searchsorted(self._cumulative, rng.random((len(state), size)) + line, side="right")
+    @cached_property
+    def _own_lines(self) -> tuple[csr_array, FloatArray]:
+        """Parts of the lines that are a state's own [S, S], and that are common [S, 1]."""
+        from scipy.sparse import csr_array
+
+        common = 1 / (np.sum(self.own, axis=-1, keepdims=True) + 1)
+        return csr_array(self.own * common), common
+
+    def expect(self, values: FloatArray) -> FloatArray:
+        """E[values(next_state)] of P functions under each line: [S, P] -> [lines, P]."""
+        everywhere = self.common @ values[None]
+        if self.own is None:
+            return np.asarray(everywhere)
+        own, common = self._own_lines
+        return np.asarray(own @ values + common * everywhere)
+
+    def line(self, state: IntArray) -> IntArray:
+        """Line of the table that is a state's: [...] -> [...]."""
+        return np.minimum(state, self.lines - 1)
+
+    def draw(self, state: IntArray, rng: np.random.Generator) -> IntArray:
+        """A next state for each state: [...] -> [...]."""
+        line = self.line(state)
+        place = np.searchsorted(self._cumulative, rng.random(state.shape) + line, side="right")
         states = self.table.shape[-1]
         return np.asarray(np.clip(place - line * states, 0, states - 1))
 
@@ -63,7 +88,7 @@ def bases_of(counts: TransitionCounts) -> list[Base]:
     other actions.
     """
     S, n, s, following = len(counts.states), counts.weight, counts.state, counts.next_state
-    uniform = Base(np.full((1, S), 1 / S), np.full(len(n), 1 / S))
+    uniform = Base(np.full(S, 1 / S), np.full(len(n), 1 / S))
     if S <= FEW_STATES:
         return [uniform]
     entered = normalise(group_sum(following, n, S) + 1.0)
@@ -71,7 +96,7 @@ def bases_of(counts: TransitionCounts) -> list[Base]:
     by_state_action = counts.by_state_action(n)
     others = by_state_action.sum(axis=-1)[s] - by_state_action[s, counts.action]
     without_own = (pooled[s, following] - n + entered[following]) / (others + 1.0)
-    return [uniform, Base(entered[None], entered[following]), Base(normalise(pooled + entered), without_own)]
+    return [uniform, Base(entered, entered[following]), Base(entered, without_own, pooled)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,10 +134,12 @@ class PriorGrid:
         """A single prior: the same background count for every next state."""
         return cls(np.array([background * len(counts.states)]), bases_of(counts)[:1], np.ones(1))
 
-    def draw(self, number: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
-        """Masses and indices of bases: [number], [number]."""
-        place = sample(np.broadcast_to(self.probability, (number, len(self.probability))), rng.random(number))
-        return self.mass[place % len(self.mass)], place // len(self.mass)
+    def draw(self, number: int, rng: np.random.Generator) -> tuple[FloatArray, Base]:
+        """Masses [number], and a base for all of them."""
+        by_base = self.probability.reshape(len(self.bases), -1)
+        base = int(sample(by_base.sum(axis=1), rng.random()))
+        mass = normalise(by_base[base])
+        return self.mass[sample(np.broadcast_to(mass, (number, len(mass))), rng.random(number))], self.bases[base]
 
     def mean(self) -> tuple[float, FloatArray]:
         """Mean mass, and the mean of the bases' tables: [1 or S, S]."""
@@ -130,11 +157,7 @@ class DrawnModels(Protocol):
         ...
 
     def expect(self, values: FloatArray) -> FloatArray:
-        """E[values(next_state) | state, action]: [n, S] -> [n, S, A]."""
-        ...
-
-    def closed_loops(self, rules: FloatArray) -> FloatArray:
-        """p(next_state | state) under each rule: [P, S, A] -> [n, P, S, S]."""
+        """E[values(next_state) | state, action] of P functions at once: [n, S, P] -> [n, S, A, P]."""
         ...
 
 
@@ -150,45 +173,33 @@ class DenseDraws:
         return len(self.transition)
 
     def expect(self, values: FloatArray) -> FloatArray:
-        """E[values(next_state) | state, action]: [n, S] -> [n, S, A]."""
-        return np.asarray(np.einsum("dsan,dn->dsa", self.transition, values))
-
-    def closed_loops(self, rules: FloatArray) -> FloatArray:
-        """p(next_state | state) under each rule: [P, S, A] -> [n, P, S, S]."""
-        return np.asarray(np.einsum("psa,dsan->dpsn", rules, self.transition, optimize=True))
+        """E[values(next_state) | state, action] of P functions at once: [n, S, P] -> [n, S, A, P]."""
+        n, S, A, _ = self.transition.shape
+        return (self.transition.reshape(n, S * A, S) @ values).reshape(n, S, A, -1)
 
 
 @dataclass(frozen=True, eq=False)
-class SparseDraw:
-    """One drawn model as its entries; what is left of each row, ``rest [S * A]``, is spread as ``base [1 or S, S]``."""
+class SparseDraws:
+    """Drawn models as one block-diagonal matrix, a block for each.
 
-    row: IntArray
-    next_state: IntArray
-    probability: FloatArray
-    rest: FloatArray
-    base: FloatArray
-    shape: tuple[int, int]
-    number: int = 1
+    Attributes
+    ----------
+    matrix : [n * S * A, n * (S + B)] sparse
+        In a block: probabilities of next states, then of moving as a line of the base has it.
+    base : Base of B lines
+    number : int
+    """
 
-    @cached_property
-    def _matrix(self) -> csr_array:
-        from scipy.sparse import csr_array
-
-        return csr_array((self.probability, (self.row, self.next_state)), shape=(len(self.rest), self.shape[0]))
+    matrix: csr_array
+    base: Base
+    number: int
 
     def expect(self, values: FloatArray) -> FloatArray:
-        """E[values(next_state) | state, action]: [1, S] -> [1, S, A]."""
-        sums = self._matrix @ values[0]
-        spread = self.rest.reshape(self.shape) * (self.base @ values[0])[:, None]
-        return np.asarray(sums.reshape(self.shape) + spread)[None]
-
-    def closed_loops(self, rules: FloatArray) -> FloatArray:
-        """p(next_state | state) under each rule: [P, S, A] -> [1, P, S, S]."""
-        S, A = self.shape
-        where = (self.row // A) * S + self.next_state
-        loops = np.stack([group_sum(where, rule.ravel()[self.row] * self.probability, S * S) for rule in rules])
-        left = (rules * self.rest.reshape(S, A)).sum(axis=-1)
-        return np.asarray(loops.reshape(1, -1, S, S) + left[None, :, :, None] * self.base)
+        """E[values(next_state) | state, action] of P functions at once: [n, S, P] -> [n, S, A, P]."""
+        n, S, P = values.shape
+        based = self.base.expect(np.moveaxis(values, 0, 1).reshape(S, n * P)).reshape(-1, n, P)
+        with_base = np.concatenate([values, np.moveaxis(based, 1, 0)], axis=1)
+        return np.asarray(self.matrix @ with_base.reshape(-1, P)).reshape(n, S, -1, P)
 
 
 class TransitionPosterior:
@@ -211,23 +222,14 @@ class TransitionPosterior:
     @property
     def draws_at_once(self) -> int:
         """How many models are drawn together: many small ones, or a single large one."""
-        if self.num_states > FEW_STATES:
-            return 1
-        return int(np.clip(100_000 // (self.num_states**2 * self.num_actions), 1, 200))
+        dense = self.num_states <= FEW_STATES
+        rows = self.num_states * self.num_actions
+        size = rows * self.num_states if dense else len(self._counts.row) + 2 * rows
+        return int(np.clip(TOGETHER // size, 1, 200))
 
     def draw(self, number: int, rng: np.random.Generator) -> DrawnModels:
         """``number`` models, at most `draws_at_once`."""
-        return self._draw_dense(number, rng) if self.num_states <= FEW_STATES else self._draw_sparse(rng)
-
-    @cached_property
-    def _ends(self) -> IntArray:
-        """Rows of the terminal states: [ends * A]."""
-        return np.asarray((self._counts.terminal[:, None] * self.num_actions + np.arange(self.num_actions)).ravel())
-
-    @cached_property
-    def _rows(self) -> IntArray:
-        """Rows of the entries of a draw: those seen, then the sticks of each row."""
-        return np.concatenate([self._counts.row, np.repeat(np.arange(self.num_states * self.num_actions), STICKS)])
+        return self._draw_dense(number, rng) if self.num_states <= FEW_STATES else self._draw_sparse(number, rng)
 
     @cached_property
     def _tensor(self) -> FloatArray:
@@ -235,8 +237,8 @@ class TransitionPosterior:
         return group_sum(self._counts.key, self._counts.weight, S * A * S).reshape(S, A, S)
 
     def _draw_dense(self, number: int, rng: np.random.Generator) -> DenseDraws:
-        mass, _ = self.prior.draw(number, rng)
-        background = mass / self.num_states  # of few states the base is uniform
+        mass, _ = self.prior.draw(number, rng)  # of few states the base is uniform
+        background = mass / self.num_states
         gamma = rng.standard_gamma(self._tensor + background[:, None, None, None])
         total = gamma.sum(axis=-1, keepdims=True)
         even = np.full(self.num_states, 1 / self.num_states)  # all underflowed: the background is that small
@@ -247,49 +249,62 @@ class TransitionPosterior:
 
     def mean_closed_loop(self, rule: FloatArray) -> FloatArray:
         """p(next_state | state) under a rule [S, A] and the mean background: [S, S]."""
-        counts, S, A = self._counts, self.num_states, self.num_actions
+        counts, S = self._counts, self.num_states
         mass, base = self.prior.mean()
-        total = counts.by_state_action(counts.weight).ravel() + mass
-        seen = counts.weight / total[counts.row]
-        mean = SparseDraw(counts.row, counts.next_state, seen, mass / total, base, (S, A))
-        loop = mean.closed_loops(rule[None])[0, 0]
+        total = counts.by_state_action(counts.weight) + mass
+        chosen = rule / total
+        cells = counts.state * S + counts.next_state
+        seen = group_sum(cells, chosen.ravel()[counts.row] * counts.weight, S * S).reshape(S, S)
+        loop = seen + mass * chosen.sum(axis=-1, keepdims=True) * base
         loop[counts.terminal] = np.eye(S)[counts.terminal]
         return np.asarray(loop)
 
-    def _draw_sparse(self, rng: np.random.Generator) -> SparseDraw:
+    @cached_property
+    def _entries(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Layout of a drawn model's entries, row by row: those seen, an atom of the unseen, the rest of the unseen.
+
+        First entry of every row [rows + 1]; places of the seen entries [distinct] and of the atoms [rows].
+        """
         counts, rows = self._counts, self.num_states * self.num_actions
-        (prior_mass,), (kind,) = self.prior.draw(1, rng)
-        base = self.prior.bases[kind]
-        background = prior_mass * base.entries
-        unseen = np.maximum(prior_mass - group_sum(counts.row, background, rows), 0.0)
-        seen, mass = rng.standard_gamma(counts.weight + background), rng.standard_gamma(unseen)
-        total = group_sum(counts.row, seen, rows) + mass
-        mass, total = np.where(total > 0, mass, 1.0), np.where(total > 0, total, 1.0)
-        shares, rest = _sticks(unseen, rng)
-        atoms = base.draw(np.arange(rows) // self.num_actions, rng, STICKS)
-        row = self._rows
-        next_state = np.concatenate([counts.next_state, atoms.ravel()])
-        probability = np.concatenate([seen / total[counts.row], (shares * (mass / total)[:, None]).ravel()])
-        rest = rest * mass / total
-        if len(self._ends):
-            kept = ~np.isin(row, self._ends)
-            home = self._ends // self.num_actions
-            row, next_state = np.concatenate([row[kept], self._ends]), np.concatenate([next_state[kept], home])
-            probability = np.concatenate([probability[kept], np.ones(len(home))])
-            rest[self._ends] = 0.0
-        return SparseDraw(row, next_state, probability, rest, base.table, (self.num_states, self.num_actions))
+        first = np.append(0, np.cumsum(np.bincount(counts.row, minlength=rows) + 2))
+        return first, np.arange(len(counts.row)) + 2 * counts.row, first[1:] - 2
+
+    def _draw_sparse(self, number: int, rng: np.random.Generator) -> SparseDraws:
+        from scipy.sparse import csr_array
+
+        counts, S, A = self._counts, self.num_states, self.num_actions
+        mass, base = self.prior.draw(number, rng)
+        state = np.broadcast_to(np.arange(S * A) // A, (number, S * A))
+        unseen = mass[:, None] * np.maximum(1 - group_sum(counts.row, base.entries, S * A), 0.0)
+        seen_gamma = rng.standard_gamma(counts.weight + mass[:, None] * base.entries)
+        gamma = rng.standard_gamma(unseen)
+        rows = counts.row + S * A * np.arange(number)[:, None]
+        total = group_sum(rows.ravel(), seen_gamma.ravel(), gamma.size).reshape(gamma.shape) + gamma
+        gamma, total = np.where(total > 0, gamma, 1.0), np.where(total > 0, total, 1.0)
+        left, share = gamma / total, one_atom(unseen)
+
+        first, seen, atom = self._entries
+        probability = np.empty((number, first[-1]))
+        column = np.empty(probability.shape, np.int32)
+        probability[:, seen], column[:, seen] = seen_gamma / np.take(total, rows), counts.next_state
+        probability[:, atom], column[:, atom] = share * left, base.draw(state, rng)
+        probability[:, atom + 1], column[:, atom + 1] = (1 - share) * left, S + base.line(state)
+        for end in counts.terminal:
+            probability[:, first[end * A] : first[(end + 1) * A]] = 0.0
+            own = atom[end * A : (end + 1) * A]
+            probability[:, own], column[:, own] = 1.0, end
+        width = S + base.lines
+        column += width * np.arange(number, dtype=np.int32)[:, None]
+        starts = np.append((first[:-1] + first[-1] * np.arange(number)[:, None]).ravel(), probability.size)
+        shape = (number * S * A, number * width)
+        matrix = csr_array((probability.ravel(), column.ravel(), starts.astype(np.int32)), shape=shape)
+        return SparseDraws(matrix, base, number)
 
 
-def _sticks(mass: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    """Shares of the first atoms of a Dirichlet process of this mass, and what they leave: [rows, STICKS], [rows].
+def one_atom(mass: FloatArray) -> FloatArray:
+    """Share of one random atom, the rest spread as the base, that splits like a Dirichlet process of this mass.
 
-    Each stick breaks off Beta(1, mass) of what is left.
+    The mean of any function of the next state then has the mean and the variance that it has under the Dirichlet
+    process: Var[base] / (1 + mass).
     """
-    left = np.ones(len(mass))
-    shares = np.empty((len(mass), STICKS))
-    for k in range(STICKS):
-        one = rng.standard_exponential(len(mass))
-        broken = one / (one + rng.standard_gamma(mass))
-        shares[:, k] = left * broken
-        left = left * (1 - broken)
-    return shares, left
+    return np.asarray(1 / np.sqrt(1 + mass))

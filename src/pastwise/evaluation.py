@@ -7,14 +7,16 @@ and the spread of the differences is the answer.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from pastwise.design import alpha
-from pastwise.draws import FEW_STATES, DrawnModels, TransitionPosterior
+from pastwise.draws import DrawnModels, TransitionPosterior
 from pastwise.ideal import IdealModel
 from pastwise.models import TransitionModel
 from pastwise.numerics import FloatArray, IntArray, fold
@@ -85,16 +87,12 @@ class Samples:
     asked: int
 
     def __getitem__(self, name: str) -> FloatArray:
-        """Values of a policy: [draws]; of the optimum, in large systems, on the first draws only."""
-        column = self.values[:, self.names.index(name)]
-        return np.asarray(column[~np.isnan(column)])
+        """Values of a policy: [draws]."""
+        return np.asarray(self.values[:, self.names.index(name)])
 
 
 OPTIMUM = "optimum"
 """Name of the best policy of each drawn model."""
-
-OPTIMA = 200
-"""In large systems, where it takes longest, the optimum is worked out for so many of the draws."""
 
 
 def sample_values(
@@ -111,20 +109,24 @@ def sample_values(
     """
     if draws < 1:
         raise ValueError(f"at least one draw is needed, not {draws}")
-    names, together, size = (*rules, OPTIMUM), np.stack(list(rules.values())), posterior.draws_at_once
+    together, size = np.stack(list(rules.values())), posterior.draws_at_once
+
+    def batch(index: int) -> FloatArray:
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,)))
+        return task.values(posterior.draw(size, rng), together)[: draws - index * size]
+
     parts: list[FloatArray] = []
-    try:
-        for index, start in enumerate(range(0, draws, size)):
-            number = min(size, draws - start)
-            models = posterior.draw(size, np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,))))
-            best = task.best(models) if start < OPTIMA or size > 1 else np.array([np.nan])
-            values = np.concatenate([task.values(models, together), best[:, None]], axis=-1)
-            parts.append(values[:number])
-            on_step(number)
-    except KeyboardInterrupt:
-        if not parts:
-            raise
-    return Samples(names, np.concatenate(parts), draws)
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        try:
+            for values in threads.map(batch, range(-(-draws // size))):
+                parts.append(values)
+                on_step(len(values))
+        except KeyboardInterrupt:
+            if not parts:
+                raise
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
+    return Samples((*rules, OPTIMUM), np.concatenate(parts), draws)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,55 +156,39 @@ class Task:
             raise ValueError(f"the horizon must be at least 1, not {self.horizon}")
 
     def values(self, models: DrawnModels, rules: FloatArray) -> FloatArray:
-        """Value of each rule on each model: [P, S, A] -> [n, P]."""
-        loops = models.closed_loops(rules)
-        state = np.broadcast_to(self.initial, (*loops.shape[:2], len(self.initial)))
-        total = np.zeros(loops.shape[:2])
+        """Value of each rule on each model, then of the model's own best policy: [P, S, A] -> [n, P + 1]."""
+        weight = np.moveaxis(rules, 0, -1)
+        score = np.broadcast_to(self.score[:, None], (models.number, len(self.score), len(rules) + 1))
+        worth = score if self.at_end else np.zeros(score.shape)
+        step = np.full(score.shape, np.inf)
         for epoch in range(self.horizon):
-            following = _advance(state, loops)
-            moved = np.abs(following - state).max()
-            state = following
-            left = self.horizon - epoch
-            settled = moved < SETTLED / left
-            total += (state @ self.score) * (left if settled else 1)
-            if settled:
+            after = models.expect(worth if self.at_end else score + worth)
+            following = np.empty(score.shape)
+            np.einsum("sap,nsap->nsp", weight, after[..., :-1], out=following[..., :-1])
+            following[..., -1] = fold(np.maximum, after[..., -1])
+            previous, step, worth = step, following - worth, following
+            moved, left = step if self.at_end else step - previous, self.horizon - epoch - 1
+            if left and np.abs(moved).max() * left < SETTLED * (1 if self.at_end else self.horizon):
+                worth = worth + left * step
                 break
-        return np.asarray(state @ self.score if self.at_end else total / self.horizon)
-
-    def best(self, models: DrawnModels) -> FloatArray:
-        """Value of the best policy of each model: [n]."""
-        gain = models.expect(np.broadcast_to(self.score, (models.number, len(self.score))))
-        value = np.zeros(gain.shape[:2])
-        if self.at_end:
-            value, gain = np.broadcast_to(self.score, value.shape), np.zeros_like(gain)
-        for epoch in range(self.horizon):
-            better = fold(np.maximum, gain + models.expect(value))
-            step = better - value
-            value = better
-            left = self.horizon - epoch - 1
-            if left and (fold(np.maximum, step) - fold(np.minimum, step)).max() < SETTLED / left:
-                value = value + left * step[:, :1]
-                break
-        mean = value @ self.initial
+        mean = np.einsum("s,nsp->np", self.initial, worth)
         return np.asarray(mean if self.at_end else mean / self.horizon)
 
 
-def _advance(state: FloatArray, loops: FloatArray) -> FloatArray:
-    """Distributions of the next state: [n, P, S], [n, P, S, S] -> [n, P, S]. Large loops go one by one, to use BLAS."""
-    if state.shape[-1] <= FEW_STATES:
-        return np.asarray((state[..., None, :] @ loops)[..., 0, :])
-    each = [[row @ loop for row, loop in zip(*pair, strict=True)] for pair in zip(state, loops, strict=True)]
-    return np.array(each)
-
-
 SETTLED = 1e-5
-"""A recursion that moves by less than this, summed over what is left of the horizon, has settled."""
+"""A recursion that will move a value by less than this over what is left of the horizon has settled."""
 
 
 # What the values say.
 
 LEVEL = 0.9
 """Probability of the stated intervals."""
+
+DECIDES = {"logged": 0.95, "random": LEVEL}
+"""Probability of the interval of a difference that decides a verdict.
+
+More is asked against what was done: the rule was chosen for what looked good in the same log.
+"""
 
 ALARM = 0.3
 """A larger chance than this of being worse than acting at random raises the alarm."""
@@ -212,16 +198,16 @@ Verdict = Literal["better", "worse", "cannot tell"]
 
 @dataclass(frozen=True)
 class Credible:
-    """Mean and central 90 % interval of a quantity over the draws."""
+    """Mean and central interval of a quantity over the draws."""
 
     mean: float
     low: float
     high: float
 
     @classmethod
-    def of(cls, values: FloatArray) -> Credible:
+    def of(cls, values: FloatArray, level: float = LEVEL) -> Credible:
         """From values [draws]."""
-        low, high = np.quantile(values, ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
+        low, high = np.quantile(values, ((1 - level) / 2, (1 + level) / 2))
         return cls(float(values.mean()), float(low), float(high))
 
     @property
@@ -230,9 +216,14 @@ class Credible:
         return "better" if self.low > 0 else "worse" if self.high < 0 else "cannot tell"
 
 
-def is_alarming(to_random: FloatArray, to_logged: FloatArray) -> bool:
-    """Whether the differences [draws] to acting at random and to what was done warn of negative transfer."""
-    return bool((to_random < 0).mean() > ALARM or Credible.of(to_logged).verdict == "worse")
+def verdict(differences: Mapping[str, FloatArray]) -> dict[str, Verdict]:
+    """Of the differences [draws] to what was done (``logged``) and to acting at ``random``."""
+    return {name: Credible.of(values, DECIDES[name]).verdict for name, values in differences.items()}
+
+
+def is_alarming(differences: Mapping[str, FloatArray]) -> bool:
+    """Whether the differences [draws] to what was done and to acting at random warn of negative transfer."""
+    return bool((differences["random"] < 0).mean() > ALARM or Credible.of(differences["logged"]).verdict == "worse")
 
 
 def occupancy(posterior: TransitionPosterior, rule: FloatArray, task: Task) -> FloatArray:

@@ -310,9 +310,11 @@ class Evaluation:
         words = {"better": "better than", "worse": "worse than", "cannot tell": "not told apart from"}
         parts = []
         for name in ("logged", "random"):
-            d, other = self.differences[f"to_{name}"], self.values[name].mean
+            d, other, said = self.differences[f"to_{name}"], self.values[name].mean, words[self.verdict[name]]
+            if self.verdict[name] == "cannot tell" != d.verdict:
+                said = f"perhaps, but not surely, {words[d.verdict]}"
             figures = f"({other:.3f}; {d.mean:+.3f} [{d.low:+.3f}, {d.high:+.3f}])"
-            parts.append(f"{words[self.verdict[name]]} {POLICIES[name]} {figures}")
+            parts.append(f"{said} {POLICIES[name]} {figures}")
         alarm = " Beware: it may well do worse than acting at random, or than what was done." if self.alarm else ""
         cut = f" Only {self.draws} of {self.asked} draws were made." if self.draws < self.asked else ""
         return f"The new rule ({self.measure} {self.values['new'].mean:.3f}) is {' and '.join(parts)}.{alarm}{cut}"

@@ -11,7 +11,7 @@ from pastwise.agents import behaviour_rule, uniform_rule
 from pastwise.counts import TransitionCounts
 from pastwise.design import first_rule
 from pastwise.draws import TransitionPosterior
-from pastwise.evaluation import Credible, Task, is_alarming, occupancy, sample_values
+from pastwise.evaluation import Credible, Task, is_alarming, occupancy, sample_values, verdict
 from pastwise.ideal import IdealModel
 from pastwise.importance import Episodes, doubly_robust, logged_value, weighted_importance
 from pastwise.models import LearnedModel
@@ -21,7 +21,7 @@ from pastwise.results import Evaluation, Rule, Support
 from pastwise.spaces import key_of
 
 MAX_STATES = 3000
-"""Larger systems are not evaluated: a closed loop is a table of all pairs of states."""
+"""Larger systems are not evaluated: the prior is a table of all pairs of states."""
 
 HORIZON = 10
 """Horizon of the FPD_learn that an evaluation compares with."""
@@ -68,12 +68,11 @@ def evaluate_rule(
     posterior = TransitionPosterior(log, background)
     samples = sample_values(posterior, _contenders(rule, ideal, log), task, draws, seed, on_step)
     differences = {name: samples["new"] - samples[name] for name in ("logged", "random")}
-    credible = {name: Credible.of(difference) for name, difference in differences.items()}
     return Evaluation(
         {name: Credible.of(samples[name]) for name in samples.names},
-        {f"to_{name}": value for name, value in credible.items()},
-        {name: value.verdict for name, value in credible.items()},
-        is_alarming(differences["random"], differences["logged"]),
+        {f"to_{name}": Credible.of(difference) for name, difference in differences.items()},
+        verdict(differences),
+        is_alarming(differences),
         _support(rule, support, log, posterior, task),
         "chance of ending well" if ends_well else measure,
         len(samples.values),

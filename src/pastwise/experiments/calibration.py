@@ -22,7 +22,7 @@ import numpy as np
 from pastwise.agents import FPD, Agent, Scripted, behaviour_rule
 from pastwise.counts import TransitionCounts, Transitions
 from pastwise.draws import DenseDraws, TransitionPosterior
-from pastwise.evaluation import LEVEL, Credible, Task, is_alarming, sample_values
+from pastwise.evaluation import LEVEL, Credible, Task, is_alarming, sample_values, verdict
 from pastwise.experiments.paper import ROWS, RowDraw, preferring
 from pastwise.loop import FiniteSystem, run
 from pastwise.models import DenseModel
@@ -113,32 +113,32 @@ def outcomes(cell: Cell, systems: int, draws: int, seed: int) -> Iterator[Outcom
         new = learned_rule(gather_evidence(counts, goal), prior_concentration(goal))
         rules = {"new": new, "logged": behaviour_rule(counts), "random": uniform}
         samples = sample_values(TransitionPosterior(counts), rules, task, draws, seed=i)
-        truth = task.values(DenseDraws(model.transition[i : i + 1]), np.stack(list(rules.values())))[0]
+        truth = task.values(DenseDraws(model.transition[i : i + 1]), np.stack(list(rules.values())))[0, :3]
         yield _outcome(samples.values[:, :3], truth)
 
 
 def _outcome(values: FloatArray, truth: FloatArray) -> Outcome:
     """Stated values [draws, 3] of new, logged and random against the true ones [3]."""
 
-    def covers(stated: FloatArray, true: float) -> bool:
-        interval = Credible.of(stated)
+    def covers(drawn: FloatArray, true: float) -> bool:
+        interval = Credible.of(drawn)
         return interval.low <= true <= interval.high
 
-    to_random, to_logged = values[:, 0] - values[:, 2], values[:, 0] - values[:, 1]
-    true_random, true_logged = truth[0] - truth[2], truth[0] - truth[1]
-    said_random, said_logged = Credible.of(to_random).verdict, Credible.of(to_logged).verdict
+    stated = {"logged": values[:, 0] - values[:, 1], "random": values[:, 0] - values[:, 2]}
+    true_logged, true_random = truth[0] - truth[1], truth[0] - truth[2]
+    said = verdict(stated)
     wrong = {"better": -1, "worse": 1, "cannot tell": 0}
     return Outcome(
         cover_new=covers(values[:, 0], truth[0]),
         cover_logged=covers(values[:, 1], truth[1]),
         cover_random=covers(values[:, 2], truth[2]),
-        cover_to_random=covers(to_random, true_random),
-        cover_to_logged=covers(to_logged, true_logged),
-        wrong_to_random=bool(wrong[said_random] * true_random > 0),
-        wrong_to_logged=bool(wrong[said_logged] * true_logged > 0),
-        decided_to_random=said_random != "cannot tell",
-        decided_to_logged=said_logged != "cannot tell",
-        alarm=is_alarming(to_random, to_logged),
+        cover_to_random=covers(stated["random"], true_random),
+        cover_to_logged=covers(stated["logged"], true_logged),
+        wrong_to_random=bool(wrong[said["random"]] * true_random > 0),
+        wrong_to_logged=bool(wrong[said["logged"]] * true_logged > 0),
+        decided_to_random=said["random"] != "cannot tell",
+        decided_to_logged=said["logged"] != "cannot tell",
+        alarm=is_alarming(stated),
         harmful=bool(true_random <= -WORSE_BY),
         harmless=bool(true_random >= 0),
     )
@@ -219,6 +219,7 @@ def table(result: Calibration) -> str:
         "wrong_to_random": "wrong against random",
         "wrong_to_logged": "wrong against logged",
         "decided_to_random": "decided against random",
+        "decided_to_logged": "decided against logged",
         "alarm_caught": "harm caught",
         "alarm_false": "false alarm",
     }
