@@ -58,8 +58,9 @@ class Base:
         """Parts of the lines that are a state's own [S, S], and that are common [S, 1]."""
         from scipy.sparse import csr_array
 
-        common = 1 / (np.sum(self.own, axis=-1, keepdims=True) + 1)
-        return csr_array(self.own * common), common
+        own = np.asarray(self.own)
+        common = 1 / (own.sum(axis=-1, keepdims=True) + 1)
+        return csr_array(own * common), common
 
     def expect(self, values: FloatArray) -> FloatArray:
         """E[values(next_state)] of P functions under each line: [S, P] -> [lines, P]."""
@@ -137,7 +138,7 @@ class PriorGrid:
     def draw(self, number: int, rng: np.random.Generator) -> tuple[FloatArray, Base]:
         """Masses [number], and a base for all of them."""
         by_base = self.probability.reshape(len(self.bases), -1)
-        base = int(sample(by_base.sum(axis=1), rng.random()))
+        base = int(sample(by_base.sum(axis=1), np.asarray(rng.random())))
         mass = normalise(by_base[base])
         return self.mass[sample(np.broadcast_to(mass, (number, len(mass))), rng.random(number))], self.bases[base]
 
