@@ -15,7 +15,6 @@ from pastwise.evaluation import (
     Task,
     divergence_cost,
     is_alarming,
-    occupancy,
     policy_value,
     sample_values,
     value_until_absorption,
@@ -99,14 +98,46 @@ def test_values_on_drawn_models_are_those_of_the_recursion(horizon: int) -> None
     np.testing.assert_allclose(task.values(DenseDraws(transition[None]), rules)[0], [*exact, best], atol=2e-5)
 
 
-def test_score_at_the_end_is_that_of_the_last_state_alone() -> None:
+def test_an_episode_scores_until_it_ends() -> None:
+    """What is earned on arriving at an end counts once; a negative score too."""
     transition, rule, score = world()
-    task = Task(score, np.eye(S)[1], 4, at_end=True)
+    ends = np.array([2])
+    transition = transition.copy()
+    transition[2] = np.eye(S)[2]
+    task = Task(score - 0.4, np.eye(S)[1], 4, ends)
     loop = np.einsum("sa,san->sn", rule, transition)
-    expected = np.linalg.matrix_power(loop, 4)[1] @ score
+    worth = np.zeros(S)
+    for _ in range(4):
+        worth = loop @ (score - 0.4 + worth)
+        worth[ends] = 0.0
     value, best = task.values(DenseDraws(transition[None]), rule[None])[0]
-    assert value == pytest.approx(expected)
-    assert best >= expected
+    assert value == pytest.approx(worth[1])
+    assert best >= value
+
+
+def test_values_scale_with_the_unit_of_the_score() -> None:
+    transition, rule, score = world()
+    small, large = (
+        Task(score * unit, np.eye(S)[1], 300).values(DenseDraws(transition[None]), rule[None]) for unit in (1e-6, 1e6)
+    )
+    np.testing.assert_allclose(small * 1e12, large)
+
+
+def test_slow_systems_are_followed_far_enough() -> None:
+    """Change rates of 1e-6: over 10,000 epochs a mean that still grows is not taken for settled."""
+    slow = np.array([[[1 - 1e-6, 1e-6]], [[2e-6, 1 - 2e-6]]])
+    task = Task(np.array([0.0, 1.0]), np.array([1.0, 0.0]), 10_000)
+    value = task.values(DenseDraws(slow[None]), np.ones((1, 2, 1)))[0, 0]
+    epochs = np.arange(1, 10_001)
+    assert value == pytest.approx(((1 - (1 - 3e-6) ** epochs) / 3).mean(), abs=2e-5)
+
+
+def test_the_optimum_takes_allowed_actions_only() -> None:
+    transition, _, score = world()
+    only = np.eye(A, dtype=bool)[:1]
+    task = Task(score, np.eye(S)[1], 50, allowed=only)
+    value, best = task.values(DenseDraws(transition[None]), np.broadcast_to(only.astype(float), (1, S, A)))[0]
+    assert best == pytest.approx(value)
 
 
 def test_a_periodic_loop_never_settles_and_is_followed_to_the_end() -> None:
@@ -233,17 +264,26 @@ def test_bad_horizon_and_draws_are_refused() -> None:
     counts = counts_of(world()[0], 50, np.random.default_rng(8))
     with pytest.raises(ValueError, match="the horizon must be at least 1, not 0"):
         Task(np.eye(S)[0], np.full(S, 1 / S), 0)
+    with pytest.raises(ValueError, match="the horizon can be at most 1,000,000, not 10,000,000"):
+        Task(np.eye(S)[0], np.full(S, 1 / S), 10_000_000)
     with pytest.raises(ValueError, match="the horizon must be at least 1, not 0"):
         policy_value(DenseModel(world()[0]), world()[1], world()[1], 0)
-    with pytest.raises(ValueError, match="at least one draw is needed, not 0"):
+    with pytest.raises(ValueError, match="the number of draws must be a whole number from 1 to 1,000,000, not 0"):
         sample_values(TransitionPosterior(counts), {}, Task(np.eye(S)[0], np.full(S, 1 / S)), 0)
 
 
-def test_occupancy_is_where_the_rule_goes() -> None:
+@pytest.mark.parametrize("horizon", [300, 100_000])
+def test_occupancy_is_where_the_rule_goes(horizon: int) -> None:
     cycle = np.eye(S)[[[1], [2], [0]]]
     counts = counts_of(cycle, 3000, np.random.default_rng(9))
-    visits = occupancy(TransitionPosterior(counts), np.ones((S, 1)), Task(np.ones(S), np.eye(S)[0], 300))
-    np.testing.assert_allclose(visits[:, 0], 1 / 3, atol=0.01)
+    loop = TransitionPosterior(counts).mean_closed_loop(np.ones((S, 1)))
+    np.testing.assert_allclose(Task(np.ones(S), np.eye(S)[0], horizon).occupancy(loop), 1 / 3, atol=0.01)
+
+
+def test_occupancy_is_of_the_time_before_the_end() -> None:
+    loop = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    visits = Task(np.ones(S), np.eye(S)[0], 100, np.array([2])).occupancy(loop)
+    np.testing.assert_allclose(visits, [0.5, 0.5, 0.0])
 
 
 # Verdicts
@@ -266,6 +306,10 @@ def test_alarm_sounds_when_harm_is_likely() -> None:
     assert is_alarming({"random": doubtful, "logged": fine})
     assert is_alarming({"random": fine, "logged": fine - 1})
     assert not is_alarming({"random": fine, "logged": doubtful})
+
+
+def test_few_draws_give_no_verdict() -> None:
+    assert verdict({"random": np.ones(39), "logged": np.ones(40)}) == {"random": "cannot tell", "logged": "better"}
 
 
 def test_more_is_asked_against_what_was_done() -> None:

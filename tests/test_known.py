@@ -34,7 +34,7 @@ def test_what_a_log_of_icu_sepsis_tells(icu: KnownSystem) -> None:
     learner = pw.TransferLearner(pw.Goal(prefer={714: 1})).fit(counts)
     learned = icu.success_and_length(learner.rule_.probabilities)[0]
     assert learned > icu.success_and_length(expert)[0]
-    task = Task(icu.success, icu.initial, 200, at_end=True)
+    task = Task(icu.success, icu.initial, 200, icu.terminal)
     rules = {"expert": expert, "random": icu.random}
     samples = sample_values(TransitionPosterior(counts), rules, task, 12)
     for name, rule in rules.items():
@@ -60,7 +60,7 @@ def test_the_log_of_a_toy_system_tells_its_values() -> None:
     system = toy_system("FrozenLake-v1")
     counts = system.log(system.random, 5000, np.random.default_rng(1))
     assert np.isin(counts.terminal, system.terminal).all()
-    task = Task(system.success, system.initial, 300, at_end=True)
+    task = Task(system.success, system.initial, 300, system.terminal)
     rules = {"random": system.random, "best": system.best}
     samples = sample_values(TransitionPosterior(counts), rules, task, 400)
     for name, rule in rules.items():

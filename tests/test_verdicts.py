@@ -44,8 +44,7 @@ def test_a_harmful_rule_raises_the_alarm(learner: pw.TransferLearner) -> None:
     """Airing at all times keeps the building cold."""
     own = learner.rule_
     airing = replace(own, probabilities=np.eye(3)[np.full(5, 2)])
-    score = learner.goal.score(own.states)
-    result = evaluate_rule(airing, learner.support(), learner.ideal_, learner.counts_, score, "share", draws=300)
+    result = evaluate_rule(airing, learner.support(), learner.goal, learner.counts_, draws=300)
     assert result.alarm
     assert result.verdict == {"logged": "worse", "random": "worse"}
     assert "Beware" in result.sentence
@@ -76,10 +75,70 @@ def test_ending_well_is_what_counts_where_the_wanted_state_is_terminal() -> None
     assert result.verdict["logged"] == "better"
 
 
+def doors() -> dict[str, list[Any]]:
+    """Episodes that all start at a door; one in ten gets into a room, stays long, and wins."""
+    rng = np.random.default_rng(2)
+    rows = []
+    for episode in range(300):
+        path = ["door", *["room"] * 8, "win"] if rng.random() < 0.1 else ["door", "lose"]
+        rows += [(episode, t, state, rng.choice(["knock", "push"])) for t, state in enumerate(path)]
+    return dict(zip(("e", "t", "s", "a"), map(list, zip(*rows, strict=True)), strict=True))
+
+
+def test_episodes_start_where_the_log_starts() -> None:
+    log = doors()
+    columns = {"state": "s", "action": "a", "episode": "e", "time": "t", "terminal": ["win", "lose"]}
+    found = pw.TransferLearner(pw.Goal(prefer={"win": 1})).fit(log, **columns)
+    result = found.evaluate(draws=200)
+    won = log["s"].count("win") / 300
+    assert result.values["logged"].mean == pytest.approx(won, abs=0.01)
+    assert result.support["visits_seen_5_times"] > 0.95, "what comes after the end is no visit"
+    weighed = found.with_estimates(result, log, 100)
+    assert weighed.estimates["logged"]["mean"] == pytest.approx(won)
+    assert weighed.to_frame("polars")["quantity"].to_list().count("estimate") == 3
+
+
+def test_a_reward_is_summed_until_the_end() -> None:
+    """Each step costs 1 and the win earns 10: the measure is the total, and the arrival at an end counts once."""
+    columns = {"state": "s", "action": "a", "episode": "e", "time": "t", "terminal": ["win", "lose"]}
+    log = doors()
+    found = pw.TransferLearner(pw.Goal(reward={"win": 10.0, "room": -1.0, "lose": -2.0})).fit(log, **columns)
+    result = found.evaluate(draws=200)
+    assert result.measure == "total reward of an episode"
+    total = 10.0 * log["s"].count("win") - log["s"].count("room") - 2.0 * log["s"].count("lose")
+    assert result.values["logged"].mean == pytest.approx(total / 300, abs=0.1)
+
+
+@pytest.mark.parametrize("weight", [1e-3, 100.0])
+def test_the_unit_of_the_weights_does_not_matter(weight: float) -> None:
+    log = {**doors(), "w": [weight] * len(doors()["s"])}
+    columns = {"state": "s", "action": "a", "episode": "e", "time": "t"}
+    goal = pw.Goal(prefer={"win": 1})
+    plain = pw.TransferLearner(goal).fit(log, **columns).evaluate(draws=50)
+    weighed = pw.TransferLearner(goal).fit(log, weight="w", **columns).evaluate(draws=50)
+    assert weighed.values["logged"].low == pytest.approx(plain.values["logged"].low, rel=1e-6)
+
+
+def test_a_log_to_evaluate_on_may_be_a_file(learner: pw.TransferLearner, evaluation: Evaluation) -> None:
+    assert learner.evaluate(THERMOSTAT / "log.csv", draws=400).values == evaluation.values
+
+
+def test_small_values_are_shown_with_enough_digits(learner: pw.TransferLearner) -> None:
+    tiny = learner.retarget(pw.Goal(reward={"warm": 1e-6, "hot": -1e-6}, temperature=1e-6)).evaluate(draws=50)
+    assert "0.000;" not in tiny.sentence
+
+
+def test_few_draws_give_no_verdict_and_say_so(learner: pw.TransferLearner) -> None:
+    result = learner.evaluate(draws=1)
+    assert result.verdict == {"logged": "cannot tell", "random": "cannot tell"}
+    assert "Fewer than 40 draws give no verdict" in result.sentence
+
+
 def test_evaluation_is_shown_in_every_form(evaluation: Evaluation) -> None:
     assert json.loads(json.dumps(evaluation.to_dict()))["alarm"] is False
     frame = evaluation.to_frame("polars")
-    assert frame["policy"].to_list() == list(evaluation.values)
+    assert frame["of"].to_list() == [*evaluation.values, "to_logged", "to_random"]
+    assert frame["quantity"].to_list() == ["value"] * 5 + ["difference"] * 2
     assert "<table>" in evaluation._repr_html_()
     labels = [label.get_text() for label in evaluation.plot().axes[0].get_yticklabels()]
     assert labels == list(evaluation.values)
@@ -99,7 +158,7 @@ def test_bad_input_is_refused(learner: pw.TransferLearner) -> None:
         learner.evaluate(other)
     with pytest.raises(ValueError, match="horizon must be at least 1"):
         learner.evaluate(horizon=0)
-    with pytest.raises(ValueError, match="at least one draw"):
+    with pytest.raises(ValueError, match="number of draws must be a whole number"):
         learner.evaluate(draws=0)
     with pytest.raises(ValueError, match="initial"):
         learner.evaluate(initial={"cold": 0.4})

@@ -26,7 +26,7 @@ from pastwise.posterior import (
     prior_concentration,
     transition_weight,
 )
-from pastwise.results import Rule, UnseenStateWarning
+from pastwise.results import Evaluation, Rule, UnseenStateWarning
 from pastwise.similarity import kl_divergence, normalised_similarity, plain_similarity, task_weight, weigh_tasks
 from pastwise.spaces import Space
 
@@ -41,6 +41,7 @@ __all__ = [
     "DenseModel",
     "Design",
     "EpsilonGreedy",
+    "Evaluation",
     "FPDLearn",
     "FiniteSystem",
     "Gate",

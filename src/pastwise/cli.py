@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pastwise.experiments.reproduction import Reproduction
     from pastwise.learner import TransferLearner
 
-OK, FINDINGS, NOT_BETTER, BAD_INPUT, INTERRUPTED = 0, 1, 1, 2, 130
+OK, FINDINGS, NOT_BETTER, BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 0, 1, 1, 2, 130, 141
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -117,9 +117,12 @@ QUICK_DRAWS, QUICK_STATES = 400, 300
 
 def _verdict(learner: TransferLearner) -> dict[str, Any]:
     """The verdict in short, or why there is none."""
+    from pastwise.verdicts import MAX_STATES
+
     number = len(learner.counts_.states)
     if number > QUICK_STATES:
-        return {"sentence": f"No verdict on so many states ({number:,}); pastwise evaluate takes its time for one."}
+        later = "; pastwise evaluate takes its time for one" if number <= MAX_STATES else ""
+        return {"sentence": f"No verdict on so many states ({number:,}){later}."}
     try:
         result = learner.evaluate(draws=QUICK_DRAWS)
     except ValueError as error:
@@ -358,7 +361,9 @@ def _print(table: Any) -> None:
 def main() -> NoReturn:
     """Entry point: one line and exit code 2 for bad input, 130 for Ctrl-C; never a traceback for either."""
     try:
-        sys.exit(cli.main(standalone_mode=False))
+        code = cli.main(standalone_mode=False)
+    except SystemExit:  # click's way to leave when nobody reads on
+        sys.exit(BROKEN_PIPE)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(BAD_INPUT)
@@ -371,6 +376,7 @@ def main() -> NoReturn:
         _leave(BAD_INPUT, f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except ValueError as error:
         _leave(BAD_INPUT, str(error))
+    sys.exit(code)
 
 
 def _leave(code: int, message: str) -> NoReturn:

@@ -172,6 +172,16 @@ class TransitionCounts:
         records, weight, squared = (group_sum(group, getattr(self, name), len(distinct)) for name in COLUMNS[1:])
         return replace(self, key=distinct, records=records.astype(np.int64), weight=weight, weight_squared=squared)
 
+    def evenly_weighted(self) -> TransitionCounts:
+        """The counts in units of a typical record.
+
+        Weights all alike count each record once, others as many as they are worth: their total is the effective number
+        of records, (sum w)^2 / sum w^2.
+        """
+        squared = self.weight_squared.sum()
+        scale = self.weight.sum() / squared if squared > 0 else 1.0
+        return replace(self, weight=self.weight * scale, weight_squared=self.weight_squared * scale**2)
+
     @property
     def num_records(self) -> int:
         """Number of records counted."""

@@ -15,11 +15,11 @@ from typing import Literal
 
 import numpy as np
 
-from pastwise.design import alpha
+from pastwise.design import alpha, require_horizon
 from pastwise.draws import DrawnModels, TransitionPosterior
 from pastwise.ideal import IdealModel
 from pastwise.models import TransitionModel
-from pastwise.numerics import FloatArray, IntArray, fold
+from pastwise.numerics import BoolArray, FloatArray, IntArray, fold, normalise
 
 # Known models.
 
@@ -34,8 +34,7 @@ def policy_value(model: TransitionModel, rule: FloatArray, reward: FloatArray, h
     reward : broadcastable to [..., S, A]
         Expected reward of an action in a state; ``model.expect(score)`` for a score of next states.
     """
-    if horizon < 1:
-        raise ValueError(f"the horizon must be at least 1, not {horizon}")
+    require_horizon(horizon)
     now = (rule * reward).sum(axis=-1)
     value = np.zeros(now.shape)
     for _ in range(horizon):
@@ -71,7 +70,10 @@ def value_until_absorption(closed_loop: FloatArray, reward: FloatArray, absorbin
     stay[absorbing] = 0.0
     mask = diags_array(stay)
     transient = mask @ csr_array(closed_loop) @ mask
-    solver = splu((eye_array(S, format="csc") - transient).tocsc())
+    try:
+        solver = splu((eye_array(S, format="csc") - transient).tocsc())
+    except RuntimeError:
+        raise ValueError("some state never leads to an absorbing one, so its value has no end") from None
     return np.asarray(solver.solve(np.ascontiguousarray((reward * stay).reshape(-1, S).T)).T.reshape(reward.shape))
 
 
@@ -107,8 +109,8 @@ def sample_values(
 
     Ctrl-C ends the drawing and keeps what was drawn. The draws do not depend on the rules.
     """
-    if draws < 1:
-        raise ValueError(f"at least one draw is needed, not {draws}")
+    if draws != int(draws) or not 1 <= draws <= MOST_EPOCHS:
+        raise ValueError(f"the number of draws must be a whole number from 1 to {MOST_EPOCHS:,}, not {draws}")
     together, size = np.stack(list(rules.values())), posterior.draws_at_once
 
     def batch(index: int) -> FloatArray:
@@ -140,43 +142,72 @@ class Task:
     initial : [S]
         Distribution of the start state.
     horizon : int
-        Number of epochs.
-    at_end : bool
-        False: the mean score over the horizon, such as the share of time in the preferred states. True: the score at
-        its end, such as the probability of having ended well.
+        Number of epochs, at most.
+    ends : [number], optional
+        Absent: the value is the mean score over the horizon, such as the share of time in the preferred states. Given:
+        it is the total score until one of these states is entered, such as the probability of ending well.
+    allowed : [1 or S, A], optional
+        The actions that the best policy may take; all by default.
     """
 
     score: FloatArray
     initial: FloatArray
     horizon: int = 100
-    at_end: bool = False
+    ends: IntArray | None = None
+    allowed: BoolArray | None = None
 
     def __post_init__(self) -> None:
-        if self.horizon < 1:
-            raise ValueError(f"the horizon must be at least 1, not {self.horizon}")
+        require_horizon(self.horizon)
+        if self.horizon > MOST_EPOCHS:
+            raise ValueError(f"the horizon can be at most {MOST_EPOCHS:,}, not {self.horizon:,}")
 
     def values(self, models: DrawnModels, rules: FloatArray) -> FloatArray:
-        """Value of each rule on each model, then of the model's own best policy: [P, S, A] -> [n, P + 1]."""
-        weight = np.moveaxis(rules, 0, -1)
-        score = np.broadcast_to(self.score[:, None], (models.number, len(self.score), len(rules) + 1))
-        worth = score if self.at_end else np.zeros(score.shape)
-        step = np.full(score.shape, np.inf)
+        """Value of each rule on each model, then of the model's own best policy: [P, S, A] -> [n, P + 1].
+
+        What one more epoch adds to the worth of a start, ``step``, changes ever less: each change is an expectation of
+        the one before. Once all that is left cannot matter, the last step stands for the others.
+        """
+        weight, score = np.moveaxis(rules, 0, -1), self.score[:, None]
+        worth = np.zeros((models.number, len(score), len(rules) + 1))
+        step = np.full(worth.shape, np.inf)
+        error = SETTLED * np.ptp(self.score) * (self.horizon if self.ends is None else 1)
         for epoch in range(self.horizon):
-            after = models.expect(worth if self.at_end else score + worth)
-            following = np.empty(score.shape)
+            after = models.expect(score + worth)
+            following = np.empty(worth.shape)
             np.einsum("sap,nsap->nsp", weight, after[..., :-1], out=following[..., :-1])
-            following[..., -1] = fold(np.maximum, after[..., -1])
+            best = after[..., -1] if self.allowed is None else np.where(self.allowed, after[..., -1], -np.inf)
+            following[..., -1] = fold(np.maximum, best)
+            if self.ends is not None:
+                following[:, self.ends] = 0.0
             previous, step, worth = step, following - worth, following
-            moved, left = step if self.at_end else step - previous, self.horizon - epoch - 1
-            if left and np.abs(moved).max() * left < SETTLED * (1 if self.at_end else self.horizon):
+            left = self.horizon - epoch - 1
+            if left and np.abs(step - previous).max() * left * (left + 1) / 2 <= error:
                 worth = worth + left * step
                 break
-        mean = np.einsum("s,nsp->np", self.initial, worth)
-        return np.asarray(mean if self.at_end else mean / self.horizon)
+        total = np.einsum("s,nsp->np", self.initial, worth)
+        return np.asarray(total / self.horizon if self.ends is None else total)
+
+    def occupancy(self, closed_loop: FloatArray) -> FloatArray:
+        """Share of epochs in each state, of those before the end, where p(next_state | state) is [S, S]: [S]."""
+        goes_on = np.ones(len(self.initial))
+        goes_on[[] if self.ends is None else self.ends] = 0.0
+        state, total = self.initial * goes_on, np.zeros(len(self.initial))
+        for epoch in range(self.horizon):
+            total = total + state
+            following = (state @ closed_loop) * goes_on
+            left, moved = self.horizon - epoch - 1, np.abs(following - state).sum()
+            state = following
+            if left and moved * left**2 < SETTLED:
+                total = total + left * state
+                break
+        return normalise(total) if total.any() else total
 
 
 SETTLED = 1e-5
-"""A recursion that will move a value by less than this over what is left of the horizon has settled."""
+"""Error that is accepted for an early end of a recursion, relative to the range of the scores."""
+
+MOST_EPOCHS = 1_000_000
+"""Longest horizon, and most draws."""
 
 
 # What the values say.
@@ -190,7 +221,10 @@ DECIDES = {"logged": 0.95, "random": LEVEL}
 More is asked against what was done: the rule was chosen for what looked good in the same log.
 """
 
-ALARM = 0.3
+LEAST_DRAWS = 40
+"""Fewer draws than this give no verdict: none of them would lie outside the interval."""
+
+ALARM = 0.2
 """A larger chance than this of being worse than acting at random raises the alarm."""
 
 Verdict = Literal["better", "worse", "cannot tell"]
@@ -217,20 +251,13 @@ class Credible:
 
 
 def verdict(differences: Mapping[str, FloatArray]) -> dict[str, Verdict]:
-    """Of the differences [draws] to what was done (``logged``) and to acting at ``random``."""
-    return {name: Credible.of(values, DECIDES[name]).verdict for name, values in differences.items()}
+    """Of the differences [draws] to what was done (``logged``) and to acting at ``random``; few draws cannot tell."""
+    return {
+        name: Credible.of(values, DECIDES[name]).verdict if len(values) >= LEAST_DRAWS else "cannot tell"
+        for name, values in differences.items()
+    }
 
 
 def is_alarming(differences: Mapping[str, FloatArray]) -> bool:
     """Whether the differences [draws] to what was done and to acting at random warn of negative transfer."""
     return bool((differences["random"] < 0).mean() > ALARM or Credible.of(differences["logged"]).verdict == "worse")
-
-
-def occupancy(posterior: TransitionPosterior, rule: FloatArray, task: Task) -> FloatArray:
-    """Expected share of epochs in each state and action under the mean of the posterior: [S, A]."""
-    loop = posterior.mean_closed_loop(rule)
-    state, total = task.initial, np.zeros(len(task.initial))
-    for _ in range(task.horizon):
-        total = total + state
-        state = state @ loop
-    return np.asarray((total / task.horizon)[:, None] * rule)

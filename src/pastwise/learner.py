@@ -349,31 +349,27 @@ class TransferLearner:
             reasons[actions.labels[a]] = Reason(probability, share, tuple(sorted(evidence, key=lambda e: -e.share)))
         return Explanation(states.labels[s], reasons)
 
-    def evaluate(
-        self, counts: TransitionCounts | None = None, *, initial: Mapping[Label, float] | None = None, **options: Any
-    ) -> Evaluation:
+    def evaluate(self, log: Any = None, *, initial: Mapping[Label, float] | None = None, **options: Any) -> Evaluation:
         """Whether the rule is better than what was done and than acting at random, from the log alone.
 
         Parameters
         ----------
-        counts : TransitionCounts, optional
-            The log to evaluate on; by default the one that was learned from.
+        log : optional
+            The log to evaluate on, anything that `fit` takes; by default the one that was learned from.
         initial : states with probabilities, optional
-            Where episodes start; by default as often as the log was in each state.
+            Where episodes start; by default as the log tells, see `verdicts.starts_of`.
         options
             ``horizon``, ``draws``, ``background``, ``seed``, ``on_step``; see `verdicts.evaluate_rule`.
         """
-        f = self._fit
-        log = self.counts_.total() if counts is None else self._same_labels(counts)
+        if log is None:
+            counts = self.counts_.total()
+        else:
+            counts = self._same_labels(log if isinstance(log, TransitionCounts) else self.count(log))
         start = None
         if initial is not None:
-            start = np.zeros(len(log.states))
-            start[log.states.indices(initial)] = list(initial.values())
-        goal: Goal = f.params["goal"]
-        measure = "mean score" if goal.reward else "share of time as wanted"
-        return evaluate_rule(
-            self.rule_, self.support(), f.ideal, log, goal.score(log.states), measure, start, **options
-        )
+            start = np.zeros(len(counts.states))
+            start[counts.states.indices(initial)] = list(initial.values())
+        return evaluate_rule(self.rule_, self.support(), self._fit.params["goal"], counts, start, **options)
 
     def with_estimates(
         self, evaluation: Evaluation, log: Any, horizon: int, propensity: str | None = None

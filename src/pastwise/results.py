@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from pastwise.adapters.artefact import replacing
-from pastwise.evaluation import Credible, Verdict
+from pastwise.evaluation import LEAST_DRAWS, Credible, Verdict
 from pastwise.numerics import FloatArray, IntArray, sample
 from pastwise.posterior import StateSupport
 from pastwise.report.html import number_table, rule_table
+from pastwise.report.text import decimals
 from pastwise.spaces import Label, Space, key_of
 
 WEAK = 1.0
@@ -308,16 +309,18 @@ class Evaluation:
     def sentence(self) -> str:
         """The verdict in one plain sentence."""
         words = {"better": "better than", "worse": "worse than", "cannot tell": "not told apart from"}
-        parts = []
+        parts, digits = [], decimals(v.mean for v in self.values.values())
         for name in ("logged", "random"):
             d, other, said = self.differences[f"to_{name}"], self.values[name].mean, words[self.verdict[name]]
             if self.verdict[name] == "cannot tell" != d.verdict:
                 said = f"perhaps, but not surely, {words[d.verdict]}"
-            figures = f"({other:.3f}; {d.mean:+.3f} [{d.low:+.3f}, {d.high:+.3f}])"
+            figures = f"({other:.{digits}f}; {d.mean:+.{digits}f} [{d.low:+.{digits}f}, {d.high:+.{digits}f}])"
             parts.append(f"{said} {POLICIES[name]} {figures}")
         alarm = " Beware: it may well do worse than acting at random, or than what was done." if self.alarm else ""
         cut = f" Only {self.draws} of {self.asked} draws were made." if self.draws < self.asked else ""
-        return f"The new rule ({self.measure} {self.values['new'].mean:.3f}) is {' and '.join(parts)}.{alarm}{cut}"
+        few = f" Fewer than {LEAST_DRAWS} draws give no verdict." if self.draws < LEAST_DRAWS else ""
+        new = f"The new rule ({self.measure} {self.values['new'].mean:.{digits}f})"
+        return f"{new} is {' and '.join(parts)}.{alarm}{cut}{few}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -329,13 +332,17 @@ class Evaluation:
             "support": dict(self.support),
             "measure": self.measure,
             "draws": self.draws,
+            "asked": self.asked,
             "estimates": dict(self.estimates),
         }
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """A row for each policy: mean, low, high."""
-        columns: dict[str, list[Any]] = {"policy": list(self.values)}
-        columns |= {name: [getattr(value, name) for value in self.values.values()] for name in ("mean", "low", "high")}
+        """A row for each policy's value, each difference and each estimate from episodes: mean, low, high."""
+        content, numbers = self.to_dict(), ("mean", "low", "high")
+        kinds = {"value": "values", "difference": "differences", "estimate": "estimates"}
+        rows = [(kind, name, each) for kind, key in kinds.items() for name, each in content[key].items()]
+        columns: dict[str, list[Any]] = {"quantity": [kind for kind, _, _ in rows], "of": [name for _, name, _ in rows]}
+        columns |= {number: [each[number] for _, _, each in rows] for number in numbers}
         return to_frame(columns, backend or self.backend)
 
     def plot(self) -> Any:

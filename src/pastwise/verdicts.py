@@ -11,11 +11,12 @@ from pastwise.agents import behaviour_rule, uniform_rule
 from pastwise.counts import TransitionCounts
 from pastwise.design import first_rule
 from pastwise.draws import TransitionPosterior
-from pastwise.evaluation import Credible, Task, is_alarming, occupancy, sample_values, verdict
+from pastwise.evaluation import Credible, Task, is_alarming, sample_values, verdict
+from pastwise.goal import Goal
 from pastwise.ideal import IdealModel
 from pastwise.importance import Episodes, doubly_robust, logged_value, weighted_importance
 from pastwise.models import LearnedModel
-from pastwise.numerics import FloatArray, checked_probabilities, normalise
+from pastwise.numerics import FloatArray, checked_probabilities, group_sum, normalise
 from pastwise.posterior import default_prior_count
 from pastwise.results import Evaluation, Rule, Support
 from pastwise.spaces import key_of
@@ -33,10 +34,8 @@ OFTEN, RARELY = 5, 1e-3
 def evaluate_rule(
     rule: Rule,
     support: Support,
-    ideal: IdealModel,
+    goal: Goal,
     log: TransitionCounts,
-    score: FloatArray,
-    measure: str,
     initial: FloatArray | None = None,
     *,
     horizon: int = 100,
@@ -51,10 +50,8 @@ def evaluate_rule(
     ----------
     log : TransitionCounts
         Without leading axes, over the rule's labels.
-    score : [S]
-        Worth of arriving in each state. Where a wanted state is terminal, the measure is the chance of ending well.
     initial : [S], optional
-        Distribution of the start state; by default as often as the log was in each state.
+        Distribution of the start state; by default that of the log, see `starts_of`.
     horizon, draws : int
         Number of epochs; number of models drawn from the posterior.
     background : float, optional
@@ -62,9 +59,12 @@ def evaluate_rule(
     """
     if len(log.states) > MAX_STATES:
         raise ValueError(f"{len(log.states):,} states are too many to evaluate; up to {MAX_STATES:,} are not")
-    start = normalise(log.by_state_action(log.weight).sum(axis=-1)) if initial is None else initial
-    ends_well = bool((score[log.terminal] > 0).any())
-    task = Task(score, checked_probabilities("initial", start), horizon, at_end=ends_well)
+    if background is not None and not (np.isfinite(background) and background > 0):
+        raise ValueError(f"the background count must be positive, not {background}")
+    log = log.evenly_weighted()
+    ideal = goal.on(log.states, log.actions)
+    start = starts_of(log) if initial is None else checked_probabilities("initial", initial)
+    task, measure = task_of(goal, ideal, log, start, horizon)
     posterior = TransitionPosterior(log, background)
     samples = sample_values(posterior, _contenders(rule, ideal, log), task, draws, seed, on_step)
     differences = {name: samples["new"] - samples[name] for name in ("logged", "random")}
@@ -74,11 +74,42 @@ def evaluate_rule(
         verdict(differences),
         is_alarming(differences),
         _support(rule, support, log, posterior, task),
-        "chance of ending well" if ends_well else measure,
+        measure,
         len(samples.values),
         draws,
         backend=rule.backend,
     )
+
+
+def starts_of(log: TransitionCounts) -> FloatArray:
+    """Where the log starts: [S].
+
+    Of a log that knows ends, the states that were left more often than entered, by as much: what starts and does not
+    end there. Of any other, as often as it was in each state.
+    """
+    left = log.by_state_action(log.weight).sum(axis=-1)
+    surplus = np.maximum(left - group_sum(log.next_state, log.weight, len(left)), 0.0)
+    return normalise(surplus if len(log.terminal) and surplus.any() else left)
+
+
+def task_of(
+    goal: Goal, ideal: IdealModel, log: TransitionCounts, initial: FloatArray, horizon: int
+) -> tuple[Task, str]:
+    """What a rule is judged by, and its name in words.
+
+    The share of time in the preferred states, weighted by preference; where those are all terminal, how well it ends.
+    The mean reward; in a log that knows ends, the total reward of an episode.
+    """
+    score = goal.score(log.states)
+    ends_matter = bool(goal.reward) or bool(np.isin(np.flatnonzero(score), log.terminal).all())
+    ends = log.terminal if len(log.terminal) and ends_matter else None
+    measures = {
+        (True, False): "mean reward",
+        (True, True): "total reward of an episode",
+        (False, False): "share of time as wanted",
+        (False, True): "chance of ending well" if set(score) <= {0.0, 1.0} else "worth of the end",
+    }
+    return Task(score, initial, horizon, ends, ideal.allowed), measures[bool(goal.reward), ends is not None]
 
 
 def episode_estimates(
@@ -114,7 +145,8 @@ def _support(
     rule: Rule, support: Support, log: TransitionCounts, posterior: TransitionPosterior, task: Task
 ) -> dict[str, Any]:
     """What the rule and its evaluation rest on."""
-    arrays, visits = support.arrays, occupancy(posterior, rule.probabilities, task)
+    arrays = support.arrays
+    visits = task.occupancy(posterior.mean_closed_loop(rule.probabilities))[:, None] * rule.probabilities
     seen = log.by_state_action(log.records.astype(np.float64))
     strange = np.flatnonzero((visits.sum(axis=-1) > RARELY) & (seen.sum(axis=-1) == 0))
     known = arrays.effective > 0

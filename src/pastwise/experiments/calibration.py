@@ -113,6 +113,8 @@ def outcomes(cell: Cell, systems: int, draws: int, seed: int) -> Iterator[Outcom
         new = learned_rule(gather_evidence(counts, goal), prior_concentration(goal))
         rules = {"new": new, "logged": behaviour_rule(counts), "random": uniform}
         samples = sample_values(TransitionPosterior(counts), rules, task, draws, seed=i)
+        if len(samples.values) < draws:
+            raise KeyboardInterrupt
         truth = task.values(DenseDraws(model.transition[i : i + 1]), np.stack(list(rules.values())))[0, :3]
         yield _outcome(samples.values[:, :3], truth)
 
@@ -150,11 +152,12 @@ class Calibration:
 
     systems: int
     draws: int
+    seed: int
     rows: list[dict[str, Any]]
 
     def content(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {"settings": {"systems": self.systems, "draws": self.draws}, "rows": self.rows}
+        return {"settings": {"systems": self.systems, "draws": self.draws, "seed": self.seed}, "rows": self.rows}
 
     def write(self, directory: Path) -> None:
         """Write the table, the rates and the figure into a folder."""
@@ -206,7 +209,7 @@ def calibrate(
         }
         rows.append({**asdict(cell), **rates, **alarms})
         on_step(1)
-    return Calibration(systems, draws, rows)
+    return Calibration(systems, draws, seed, rows)
 
 
 def table(result: Calibration) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from pastwise.report.text import decimals
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -81,11 +83,15 @@ def value_table(evaluation: Mapping[str, Any]) -> Table:
     table = Table(title=f"{evaluation['measure']}: mean and 90 % interval, {evaluation['draws']:,} draws")
     for title in ("policy", "mean", "low", "high"):
         table.add_column(title, justify="left" if title == "policy" else "right")
+    digits = decimals(value["mean"] for value in evaluation["values"].values()) + 1
     for name, value in evaluation["values"].items():
-        table.add_row(name, *(f"{value[key]:.4f}" for key in ("mean", "low", "high")))
+        table.add_row(name, *(f"{value[key]:.{digits}f}" for key in ("mean", "low", "high")))
     for name, value in evaluation["estimates"].items():
-        cells = ("" if value[key] is None else f"{value[key]:.4f}" for key in ("mean", "low", "high"))
+        cells = ("undefined" if value[key] is None else f"{value[key]:.{digits}f}" for key in ("mean", "low", "high"))
         table.add_row(f"score of an episode, {name if name == 'logged' else 'new, by ' + name}", *cells)
+        if name != "logged":
+            unseen = f"{100 * value['without_overlap']:.0f} % of its decisions were never logged"
+            table.add_row(f"  rests on {value['effective_episodes']:.1f} episodes; {unseen}", style="dim")
     for name, value in evaluation["support"].items():
         shown = (
             f"{value:.4g}" if isinstance(value, float) else f"{len(value)}" if isinstance(value, list) else f"{value:,}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,3 +34,9 @@ def _interval(measured: Mapping[str, Any]) -> str:
     if measured["low"] is None:
         return f"{measured['difference']:+.2f}"
     return f"{measured['difference']:+.2f} [{measured['low']:+.2f}, {measured['high']:+.2f}]"
+
+
+def decimals(values: Iterable[float]) -> int:
+    """Decimals that show three significant digits of the largest value, at least three of them."""
+    largest = max(map(abs, values))
+    return 3 if largest == 0 else max(3, 2 - math.floor(math.log10(largest)))
