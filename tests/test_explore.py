@@ -10,7 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pastwise import EpsilonGreedy, Gate
+from pastwise import (
+    TL,
+    UCB,
+    EpsilonGreedy,
+    Gate,
+    IdealModel,
+    PosteriorSampling,
+    Space,
+    TLExplore,
+    TransitionCounts,
+    Transitions,
+)
+from pastwise.explore import Here
+from pastwise.numerics import FloatArray, normalise
 
 similarities = st.lists(st.integers(0, 8).map(lambda eighths: eighths / 8), max_size=12)
 
@@ -62,18 +75,81 @@ def test_gates_of_a_batch_are_those_of_each_run_alone() -> None:
     assert seen == {True, False}
 
 
-def test_uniform_rule_is_used_only_with_open_gate_and_a_coin_below_epsilon() -> None:
+class Coins:
+    """Random numbers that are known."""
+
+    def __init__(self, *numbers: Any) -> None:
+        self.numbers = list(numbers)
+
+    def random(self, size: tuple[int, ...]) -> FloatArray:
+        return np.broadcast_to(np.asarray(self.numbers.pop(0), dtype=float), size)
+
+    def spawn(self, number: int) -> list[Coins]:
+        raise AssertionError("nothing is spawned")
+
+
+def here(evidence: Any, records: Any, uniform: Any) -> Here:
+    evidence = np.asarray(evidence, dtype=float)
+    return Here(normalise(evidence), np.asarray(uniform), evidence, np.asarray(records, dtype=float))
+
+
+def test_uniform_rule_is_used_with_a_coin_below_epsilon() -> None:
     """Paper: Algorithm 1 [alg:alg_exploration], its inner condition."""
-    learned, uniform = np.array([[0.9, 0.1]] * 5), np.array([[0.5, 0.5]] * 5)
-    is_open, coin = np.array([True, True, True, False, False]), np.array([0.29, 0.3, 0.99, 0.0, 0.99])
-    rule = EpsilonGreedy(0.3)(learned, uniform, is_open, coin)
-    np.testing.assert_array_equal(rule, [uniform[0], *learned[1:]])
+    place = here([[0.9, 0.1]] * 3, [[1, 1]] * 3, [[0.5, 0.5]] * 3)
+    rule = EpsilonGreedy(0.3)(place, Coins([0.29, 0.3, 0.99]))
+    np.testing.assert_array_equal(rule, [[0.5, 0.5], [0.9, 0.1], [0.9, 0.1]])
 
 
 @pytest.mark.parametrize(("epsilon", "explores"), [(0.0, False), (1.0, True)])
 def test_never_and_always(epsilon: float, explores: bool) -> None:
-    rule = EpsilonGreedy(epsilon)(np.array([0.9, 0.1]), np.array([0.5, 0.5]), np.array(True), np.array(0.0))
+    rule = EpsilonGreedy(epsilon)(here([0.9, 0.1], [1, 1], [0.5, 0.5]), Coins(0.0))
     np.testing.assert_array_equal(rule, [0.5, 0.5] if explores else [0.9, 0.1])
+
+
+def test_ucb_takes_the_untried_first_and_then_the_largest_bound() -> None:
+    coins = Coins()
+    third = [1 / 3] * 3
+    np.testing.assert_array_equal(UCB()(here([5, 1, 0.1], [9, 3, 0], third), coins), [0, 0, 1])
+    np.testing.assert_array_equal(UCB()(here([0.1, 1, 0.1], [0, 3, 0], third), coins), [0.5, 0, 0.5])
+    np.testing.assert_array_equal(UCB(width=0)(here([5, 3, 1], [9, 4, 9], third), coins), [0, 1, 0])
+    bounds = [5 / 9 + 2 * np.sqrt(np.log(20) / 9), 1 / 2 + 2 * np.sqrt(np.log(20) / 2)]
+    assert bounds[1] > bounds[0]
+    np.testing.assert_array_equal(UCB(width=2)(here([5, 1, 5], [9, 2, 9], third), coins), [0, 1, 0])
+    np.testing.assert_array_equal(UCB()(here([5, 1, 0], [9, 3, 0], [0.5, 0.5, 0.0]), coins), [1, 0, 0])
+
+
+def test_posterior_sampling_draws_from_the_dirichlet_posterior() -> None:
+    """20,000 draws: means and variances within 6 standard errors."""
+    rng, V = np.random.default_rng(0), np.array([2.0, 0.5, 1.0])
+    place = here(np.broadcast_to(V, (20_000, 3)), np.zeros((20_000, 3)), np.full((20_000, 3), 1 / 3))
+    drawn = PosteriorSampling()(place, rng)
+    mean = V / V.sum()
+    variance = mean * (1 - mean) / (V.sum() + 1)
+    np.testing.assert_allclose(drawn.sum(axis=-1), 1)
+    assert (np.abs(drawn.mean(axis=0) - mean) < 6 * np.sqrt(variance / 20_000)).all()
+    np.testing.assert_allclose(drawn.var(axis=0), variance, rtol=0.1)
+
+
+def test_posterior_sampling_of_next_to_nothing_and_of_the_forbidden() -> None:
+    tiny = PosteriorSampling()(here([1e-300, 1e-300], [0, 0], [0.5, 0.5]), Coins(0.5, 0.5))
+    np.testing.assert_array_equal(tiny, [0.5, 0.5])
+    rule = PosteriorSampling()(here([3.0, 0.0, 1.0], [3, 0, 1], [0.5, 0.0, 0.5]), Coins(0.4, 0.9, 0.7))
+    assert rule[1] == 0
+    assert rule.sum() == pytest.approx(1)
+
+
+def test_no_exploration_while_the_gate_is_closed() -> None:
+    """Paper: Algorithm 1 [alg:alg_exploration], its outer condition."""
+    ideal = IdealModel.of([0.98, 0.02], num_actions=2)
+    records = (np.array([[0, 0], [1, 1]]), np.zeros((2, 2), dtype=np.int64), np.array([[0, 0], [1, 1]]))
+    counts = TransitionCounts.from_records(*records, Space.of_size(2), Space.of_size(2))
+    agent = TLExplore(TL(ideal), Gate(threshold=0.5, window=2), UCB())
+    memory = agent.start(counts, Transitions(*records))
+    rule = agent.rule(memory, np.array([0, 1]), np.random.default_rng(0))
+    assert rule[0, 0] > 0.99, "the first run's records serve the goal: its gate is closed"
+    np.testing.assert_array_equal(rule[1], [0, 1])
+    agent.observe(memory, np.array([0, 1]), np.array([0, 1]), np.array([0, 1]))
+    np.testing.assert_array_equal(memory.records[1], [[0, 0], [2, 1]])
 
 
 def test_defaults_are_those_of_the_paper() -> None:
@@ -91,6 +167,7 @@ def test_defaults_are_those_of_the_paper() -> None:
         (Gate, {"threshold": np.nan}, r"the threshold must lie in \[0, 1\], not nan"),
         (EpsilonGreedy, {"epsilon": -0.1}, r"epsilon must lie in \[0, 1\], not -0.1"),
         (EpsilonGreedy, {"epsilon": 1.1}, r"epsilon must lie in \[0, 1\], not 1.1"),
+        (UCB, {"width": -1.0}, "the width must be at least 0, not -1.0"),
         (EpsilonGreedy, {"epsilon": np.nan}, r"epsilon must lie in \[0, 1\], not nan"),
     ],
 )

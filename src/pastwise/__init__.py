@@ -10,7 +10,8 @@ from pastwise.adapters.validate import validate_log
 from pastwise.agents import FPD, TL, Agent, Clone, FPDLearn, Rand, Scripted, TLExplore
 from pastwise.counts import TransitionCounts, Transitions
 from pastwise.design import Design, InfeasibleError, Optimum, design, first_rule, implied_reward, mdp_optimum
-from pastwise.explore import EpsilonGreedy, Gate
+from pastwise.explore import UCB, EpsilonGreedy, Gate, PosteriorSampling
+from pastwise.foresight import Optimism, Pessimism, TLForesight
 from pastwise.goal import Goal
 from pastwise.ideal import IdealModel
 from pastwise.learner import TransferLearner, load
@@ -35,6 +36,7 @@ __version__ = "0.1.0"
 __all__ = [
     "FPD",
     "TL",
+    "UCB",
     "Agent",
     "Clone",
     "Columns",
@@ -50,7 +52,10 @@ __all__ = [
     "InfeasibleError",
     "LearnedModel",
     "LogWarning",
+    "Optimism",
     "Optimum",
+    "Pessimism",
+    "PosteriorSampling",
     "Rand",
     "Rule",
     "Scripted",
@@ -59,6 +64,7 @@ __all__ = [
     "Streams",
     "System",
     "TLExplore",
+    "TLForesight",
     "Trajectory",
     "TransferLearner",
     "TransitionCounts",

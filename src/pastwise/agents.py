@@ -1,8 +1,9 @@
 """Decision makers with one contract: they start on a past log, give a rule, and observe what followed.
 
 `Rand` acts at random. `TL` learns its rule from the log by similarity and goes on learning while it acts; `TLExplore`
-also explores while the gate is open. `FPDLearn` learns a transition model and designs on it; `FPD` knows the model.
-`Scripted` and `Clone` are what they are compared with: any given policy, and the log's own behaviour.
+also explores while the gate is open, by any of the ways in `explore`. `FPDLearn` learns a transition model and designs
+on it; `FPD` knows the model. `Scripted` and `Clone` are what they are compared with: any given policy, and the log's
+own behaviour. `foresight` adds one more.
 
 An agent is a value; its memory is the one mutable thing. All arrays may have leading axes, for a batch of independent
 runs.
@@ -21,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from pastwise.counts import TransitionCounts, Transitions
 from pastwise.design import design, first_rule, require_feasible, require_horizon
-from pastwise.explore import EpsilonGreedy, Gate, Window
+from pastwise.explore import EpsilonGreedy, Explorer, Gate, Here, Window
 from pastwise.ideal import IdealModel
 from pastwise.models import LearnedModel, TransitionModel
 from pastwise.numerics import (
@@ -257,9 +258,10 @@ class TL:
 
 @dataclass
 class Exploration:
-    """Memory of TL_explore: the evidence and the window of the gate."""
+    """Memory of TL_explore: evidence, records of each state and action [..., S, A], and the window of the gate."""
 
     learned: Evidence
+    records: FloatArray
     window: Window
 
 
@@ -272,7 +274,7 @@ class TLExplore:
 
     learner: TL
     gate: Gate = field(default_factory=Gate)
-    explore: EpsilonGreedy = field(default_factory=EpsilonGreedy)
+    explore: Explorer = field(default_factory=EpsilonGreedy)
 
     @cached_property
     def uniform(self) -> FloatArray:
@@ -285,17 +287,21 @@ class TLExplore:
         similarity = np.empty((*counts.shape, 0))
         if recent is not None:
             similarity = self.learner.similarity(self.learner.ideal, *recent.last(self.gate.window))
-        return Exploration(self.learner.start(counts), self.gate.start(similarity))
+        records = counts.by_state_action(counts.records.astype(np.float64))
+        return Exploration(self.learner.start(counts), records, self.gate.start(similarity))
 
     def rule(self, memory: Exploration, state: IntArray, rng: Random) -> FloatArray:
-        """The learned rule or, by the gate and a coin, the uniform one: [..., A]."""
-        learned = self.learner.rule(memory.learned, state, rng)
-        return self.explore(learned, self.uniform[state], self.gate.is_open(memory.window), rng.random(np.shape(state)))
+        """The learned rule or, while the gate is open, the one to explore by: [..., A]."""
+        learned, place = self.learner.rule(memory.learned, state, rng), (*memory.learned.here, state)
+        evidence = memory.learned.evidence[place] + self.learner.prior[state]
+        exploring = self.explore(Here(learned, self.uniform[state], evidence, memory.records[place]), rng)
+        return np.where(self.gate.is_open(memory.window)[..., None], exploring, learned)
 
     def observe(self, memory: Exploration, state: IntArray, action: IntArray, next_state: IntArray) -> None:
         """Learn from one transition of each run, and note its similarity."""
         weight = self.learner.similarity(self.learner.ideal, state, action, next_state)
         self.learner.add(memory.learned, state, action, weight)
+        memory.records[(*memory.learned.here, state, action)] += 1.0
         memory.window.push(weight)
 
 

@@ -180,7 +180,7 @@ class TransitionCounts:
         """
         squared = self.weight_squared.sum()
         scale = self.weight.sum() / squared if squared > 0 else 1.0
-        return replace(self, weight=self.weight * scale, weight_squared=self.weight_squared * scale**2)
+        return self.scale(scale)
 
     @property
     def num_records(self) -> int:

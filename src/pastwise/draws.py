@@ -15,20 +15,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from scipy.special import gammaln
 
+from pastwise.beliefs import FEW_STATES, prior_log_likelihood, prior_masses
 from pastwise.counts import TransitionCounts
 from pastwise.numerics import FloatArray, IntArray, group_sum, normalise, sample
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-GRID = 25
-LEAST_MASS, MOST_MASS, MOST_BACKGROUND = 0.05, 50.0, 2.0
-"""Range of the prior: least and most mass of a row, in records, and most of it for a single next state."""
-
-FEW_STATES = 32
-"""Up to so many states drawn models are dense."""
 
 TOGETHER = 100_000
 """Models are drawn together up to so many entries."""
@@ -121,13 +114,8 @@ class PriorGrid:
     @classmethod
     def of(cls, counts: TransitionCounts) -> PriorGrid:
         """The grid with its probabilities given the counts, by the likelihood of Dirichlet-multinomial rows."""
-        S, n, bases = len(counts.states), counts.weight, bases_of(counts)
-        mass = np.geomspace(LEAST_MASS, min(MOST_MASS, MOST_BACKGROUND * S), GRID)
-        total = counts.by_state_action(n).ravel()
-        rows = (gammaln(mass) - gammaln(total[total > 0][:, None] + mass)).sum(axis=0)
-        background = [mass * base.entries[:, None] for base in bases]
-        cells = [(gammaln(n[:, None] + each) - gammaln(each)).sum(axis=0) for each in background]
-        log_likelihood = np.concatenate([each + rows for each in cells])
+        mass, bases = prior_masses(len(counts.states)), bases_of(counts)
+        log_likelihood = np.concatenate([prior_log_likelihood(counts, mass, base.entries) for base in bases])
         return cls(mass, bases, normalise(np.exp(log_likelihood - log_likelihood.max())))
 
     @classmethod

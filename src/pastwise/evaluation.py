@@ -224,7 +224,7 @@ More is asked against what was done: the rule was chosen for what looked good in
 LEAST_DRAWS = 40
 """Fewer draws than this give no verdict: none of them would lie outside the interval."""
 
-ALARM = 0.2
+ALARM = 0.25
 """A larger chance than this of being worse than acting at random raises the alarm."""
 
 Verdict = Literal["better", "worse", "cannot tell"]

@@ -20,6 +20,7 @@ from pastwise.agents import FPD, TL, Agent, Clone, FPDLearn, Rand, Scripted, TLE
 from pastwise.counts import TransitionCounts
 from pastwise.design import mdp_optimum
 from pastwise.explore import EpsilonGreedy, Gate
+from pastwise.foresight import TLForesight
 from pastwise.ideal import IdealModel
 from pastwise.loop import FiniteSystem, run
 from pastwise.models import DenseModel
@@ -133,8 +134,11 @@ PAPER_METHODS: Mapping[str, Method] = {
 }
 """The paper's five methods in its order, then two references: cloning the log, and the most visits that can be had."""
 
-ALL_METHODS: Mapping[str, Method] = PAPER_METHODS
-"""All methods of pastwise."""
+ALL_METHODS: Mapping[str, Method] = {
+    **PAPER_METHODS,
+    "TL_foresight": Method(lambda study, model: TLForesight(study.goal())),
+}
+"""The paper's methods and references, and ours."""
 
 Gains = dict[tuple[str, str], IntArray]
 """Gain of every run, [runs], by past and method."""
