@@ -379,7 +379,7 @@ def test_explain_accounts_for_every_probability(shell: Shell, policy: str) -> No
     rows = policy_of(Goal(prefer={"mild": 1}))
     for state, row in rows.items():
         content = shell("explain", policy, state, "--json").json
-        assert list(content) == ["state", "actions"]
+        assert list(content) == ["state", "actions", "method"]
         assert content["state"] == state
         assert {a: reason["probability"] for a, reason in content["actions"].items()} == pytest.approx(row)
         for reason in content["actions"].values():

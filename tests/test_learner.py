@@ -559,6 +559,7 @@ def test_parameters_are_kept_as_given() -> None:
     learner = TransferLearner(SAFE, prior_count=0.5, similarity=pw.plain_similarity, past_goals=past)
     assert learner.get_params() == {
         "goal": SAFE,
+        "agent": "TL",
         "prior_count": 0.5,
         "similarity": pw.plain_similarity,
         "past_goals": past,
@@ -569,7 +570,7 @@ def test_parameters_are_kept_as_given() -> None:
     assert TransferLearner(**learner.get_params()).get_params() == learner.get_params()
     assert learner.set_params(prior_count=2.0) is learner
     assert learner.prior_count == 2.0
-    with pytest.raises(ValueError, match="'prior'; known are goal, prior_count"):
+    with pytest.raises(ValueError, match="'prior'; known are goal, agent, prior_count"):
         learner.set_params(prior=1)
     assert repr(learner) == f"TransferLearner({SAFE!r})"
 

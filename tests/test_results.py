@@ -260,6 +260,7 @@ def test_an_explanation_as_plain_values() -> None:
                 ],
             },
         },
+        "method": "TL",
     }
 
 

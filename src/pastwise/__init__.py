@@ -14,7 +14,8 @@ from pastwise.explore import UCB, EpsilonGreedy, Gate, PosteriorSampling
 from pastwise.foresight import Optimism, Pessimism, TLForesight
 from pastwise.goal import Goal
 from pastwise.ideal import IdealModel
-from pastwise.learner import TransferLearner, load
+from pastwise.learner import TransferLearner
+from pastwise.loading import load
 from pastwise.loop import FiniteSystem, System, Trajectory, log_probability, run
 from pastwise.models import DenseModel, LearnedModel, SparseModel, TransitionModel
 from pastwise.numerics import Streams

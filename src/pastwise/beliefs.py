@@ -25,9 +25,9 @@ LEAST_MASS, MOST_MASS, MOST_BACKGROUND = 0.05, 30.0, 2.0
 """Range of the prior: least and most mass of a row, in records, and most of it for a single next state."""
 
 
-def prior_masses(num_states: int) -> FloatArray:
+def prior_masses(num_states: int, most: float = MOST_MASS) -> FloatArray:
     """The masses that a prior may have, in records: [grid]."""
-    return np.geomspace(LEAST_MASS, min(MOST_MASS, MOST_BACKGROUND * num_states), GRID)
+    return np.geomspace(LEAST_MASS, min(most, MOST_BACKGROUND * num_states), GRID)
 
 
 def prior_log_likelihood(counts: TransitionCounts, mass: FloatArray, base: FloatArray) -> FloatArray:

@@ -72,6 +72,7 @@ def validate(log: str, as_json: bool, **options: Any) -> int:
 @log_options
 @goal_options
 @click.option("--past-goal", multiple=True, help="With --task: TASK=FILE, the goal of a past task, where it is known.")
+@click.option("--method", default="TL", show_default=True, help="TL, TL_explore, FPD_learn or TL_foresight.")
 @click.option("--prior", type=float, help="Prior count of every transition; by default the goal's own.")
 @click.option("-o", "--output", type=File, help="File to keep the policy in, such as policy.safetensors.")
 @click.option("--plots", type=File, help="Folder for figures of the policy.")
@@ -82,6 +83,7 @@ def validate(log: str, as_json: bool, **options: Any) -> int:
 def learn(
     log: str,
     past_goal: tuple[str, ...],
+    method: str,
     prior: float | None,
     output: Path | None,
     plots: Path | None,
@@ -96,7 +98,7 @@ def learn(
     given = by_name("--past-goal", (two_parts("--past-goal", text, "=") for text in past_goal))
     past: dict[Any, Any] = {task: goal_file(file) for task, file in given.items()}
     with take_goal(options) as goal, _reading():
-        learner = TransferLearner(goal, prior_count=prior, past_goals=past or None, on_unseen="refuse")
+        learner = TransferLearner(goal, agent=method, prior_count=prior, past_goals=past or None, on_unseen="refuse")
         learner.fit(log, columns=columns)
     _keep(learner, output, plots)
     _show(learner, as_json, output, None if no_verdict else _verdict(learner))
@@ -153,6 +155,7 @@ def _show(learner: TransferLearner, as_json: bool, output: Path | None, verdict:
             "policy": rule.to_dict(),
             "support": support.to_dict(),
             "warnings": notes,
+            "method": learner.agent,
         }
         if verdict is not None:
             content["verdict"] = verdict
@@ -187,7 +190,7 @@ def evaluate(
 
     Exit code 0: better than what was done; 1: worse, or it cannot be told; 2: bad input.
     """
-    from pastwise.learner import load
+    from pastwise.loading import load
 
     learner = load(policy)
     with spinner("Reading"):
@@ -216,7 +219,7 @@ def explain(policy: Path, state: str, action: str | None, as_json: bool) -> int:
 
     A label may begin with a dash; one that looks like an option, such as -h, goes after --.
     """
-    from pastwise.learner import load
+    from pastwise.loading import load
 
     explanation = load(policy).explain(state, action)
     click.echo(json.dumps(explanation.to_dict(), ensure_ascii=False) if as_json else str(explanation))
@@ -230,7 +233,7 @@ def explain(policy: Path, state: str, action: str | None, as_json: bool) -> int:
 @json_option
 def retarget(policy: Path, output: Path, as_json: bool, **options: Any) -> int:
     """Learn a policy for another goal from what a policy was learned from; the log is not read again."""
-    from pastwise.learner import load
+    from pastwise.loading import load
 
     with take_goal(options) as goal:
         learner = load(policy).retarget(goal)
@@ -246,7 +249,7 @@ def retarget(policy: Path, output: Path, as_json: bool, **options: Any) -> int:
 @json_option
 def update(policy: Path, log: str, output: Path, as_json: bool) -> int:
     """Learn from one more log, with the columns and bins of the first."""
-    from pastwise.learner import load
+    from pastwise.loading import load
 
     learner = load(policy)
     with _reading():
@@ -261,7 +264,7 @@ def update(policy: Path, log: str, output: Path, as_json: bool) -> int:
 @output_option
 def export(policy: Path, output: Path) -> int:
     """Write the rule as a table: .parquet, .csv or .json."""
-    from pastwise.learner import load
+    from pastwise.loading import load
 
     load(policy).rule_.export(output)
     click.echo(f"The rule is in {output}", err=True)

@@ -23,6 +23,9 @@ from pastwise.numerics import FloatArray, IntArray, group_sum, normalise, sample
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+MOST_MASS = 50.0
+"""Most mass of a row of the prior, in records."""
+
 TOGETHER = 100_000
 """Models are drawn together up to so many entries."""
 
@@ -114,7 +117,7 @@ class PriorGrid:
     @classmethod
     def of(cls, counts: TransitionCounts) -> PriorGrid:
         """The grid with its probabilities given the counts, by the likelihood of Dirichlet-multinomial rows."""
-        mass, bases = prior_masses(len(counts.states)), bases_of(counts)
+        mass, bases = prior_masses(len(counts.states), MOST_MASS), bases_of(counts)
         log_likelihood = np.concatenate([prior_log_likelihood(counts, mass, base.entries) for base in bases])
         return cls(mass, bases, normalise(np.exp(log_likelihood - log_likelihood.max())))
 

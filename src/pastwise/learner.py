@@ -16,10 +16,11 @@ from pastwise.adapters.decode import Finding, Reading
 from pastwise.adapters.episodes import read_episodes
 from pastwise.adapters.sources import library_of
 from pastwise.adapters.tables import LogWarning, read_log, warn_of
-from pastwise.agents import behaviour_rule
+from pastwise.agents import behaviour_rule, uniform_rule
 from pastwise.counts import LiveCounts, TransitionCounts
 from pastwise.goal import Goal
 from pastwise.ideal import IdealModel
+from pastwise.methods import METHODS, Planned, plan_rule
 from pastwise.numerics import FloatArray, normalise
 from pastwise.posterior import (
     gather_evidence,
@@ -30,7 +31,17 @@ from pastwise.posterior import (
     state_support,
 )
 from pastwise.report.figures import PolicyPicture
-from pastwise.results import Evaluation, Evidence, Explanation, Reason, Rule, Support, known_index
+from pastwise.results import (
+    Evaluation,
+    Evidence,
+    Explanation,
+    Foreseen,
+    PlannedReason,
+    Reason,
+    Rule,
+    Support,
+    known_index,
+)
 from pastwise.similarity import (
     Divergence,
     Similarity,
@@ -63,7 +74,10 @@ class _Fitted:
     live: LiveCounts
     evidence: FloatArray
     params: dict[str, Any]
-    updated: bool = False
+    updates: int = 0
+    counted_after: int = 0
+    planned: Planned | None = None
+    planned_after: int = 0
 
     def prior_of(self, state: int) -> FloatArray:
         """Prior concentration of a state's actions: [A]."""
@@ -75,6 +89,9 @@ class _Fitted:
         return normalise(np.asarray(self.ideal.allowed.any(axis=0), dtype=np.float64))
 
 
+REPLAN = 0.01
+"""A planner answers for a single state by its last plan until the records have grown by this share."""
+
 NO_COLUMNS = "this learner was fitted on counts, not on a table: its columns are not known; merge counts instead"
 
 
@@ -85,6 +102,8 @@ class TransferLearner:
     ----------
     goal : Goal
         What is wanted now.
+    agent : str
+        How to learn: ``TL``, ``TL_explore``, ``FPD_learn`` or ``TL_foresight``; see `methods`.
     prior_count : float, optional
         nu_0, the prior count of every (state, action, next state); by default the goal's smallest probability over
         the number of states.
@@ -121,6 +140,7 @@ class TransferLearner:
         self,
         goal: Goal,
         *,
+        agent: str = "TL",
         prior_count: float | None = None,
         similarity: Similarity = normalised_similarity,
         past_goals: Mapping[Label, Goal] | None = None,
@@ -128,6 +148,7 @@ class TransferLearner:
         on_unseen: Literal["prior", "refuse"] = "prior",
     ) -> None:
         self.goal = goal
+        self.agent = agent
         self.prior_count = prior_count
         self.similarity = similarity
         self.past_goals = past_goals
@@ -136,7 +157,7 @@ class TransferLearner:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's arguments, as given."""
-        names = ("goal", "prior_count", "similarity", "past_goals", "divergence", "on_unseen")
+        names = ("goal", "agent", "prior_count", "similarity", "past_goals", "divergence", "on_unseen")
         return {name: getattr(self, name) for name in names}
 
     def set_params(self, **params: Any) -> Self:
@@ -148,7 +169,7 @@ class TransferLearner:
         return self
 
     def __repr__(self) -> str:
-        return f"TransferLearner({self.goal!r})"
+        return f"TransferLearner({self.goal!r}{'' if self.agent == 'TL' else f', agent={self.agent!r}'})"
 
     # Learning.
 
@@ -181,6 +202,8 @@ class TransferLearner:
         self, counts: TransitionCounts, columns: Columns | None, findings: tuple[Finding, ...], library: str | None
     ) -> Self:
         """Learn from counts; what cannot be learned from is an error that leaves the learner as it was."""
+        if self.agent not in METHODS:
+            raise ValueError(f"unknown agent {self.agent!r}; known are {', '.join(METHODS)}")
         if self.on_unseen not in ("prior", "refuse"):
             raise ValueError(f"on_unseen is 'prior' or 'refuse', not {self.on_unseen!r}")
         if counts.shape and counts.tasks is None:
@@ -236,7 +259,7 @@ class TransferLearner:
         s, a, n = states.index(labels[0]), actions.index(labels[1]), states.index(labels[2])
         f.live.add(s, a, n, float(weight))
         f.evidence[s, a] = gather_evidence(f.live.row(s, a), f.ideal, f.params["similarity"])[s, a]
-        f.updated = True
+        f.updates += 1
         return self
 
     def merge(self, other: TransitionCounts) -> Self:
@@ -295,9 +318,9 @@ class TransferLearner:
     def counts_(self) -> TransitionCounts:
         """The log, counted, with all that was learned since."""
         f = self._fit
-        if f.updated:
+        if f.counted_after < f.updates:
             f.counts = f.live.counts()
-            f.live, f.updated = LiveCounts(f.counts), False
+            f.live, f.counted_after = LiveCounts(f.counts), f.updates
         return f.counts
 
     @property
@@ -305,14 +328,38 @@ class TransferLearner:
         """The learned rule of every state."""
         f = self._fit
         fallback = f.prior_rule if f.params["on_unseen"] == "prior" else None
-        rule, total = learned_rule(f.evidence, f.prior), f.evidence.sum(axis=-1)
-        return Rule(f.counts.states, f.counts.actions, rule, total, fallback, f.library)
+        rule = learned_rule(f.evidence, f.prior) if self._is_tl else self._plan(0).rule
+        return Rule(f.counts.states, f.counts.actions, rule, f.evidence.sum(axis=-1), fallback, f.library)
+
+    @property
+    def _is_tl(self) -> bool:
+        """Whether the rule adds up from single records."""
+        return bool(self._fit.params["agent"] == "TL")
+
+    def _plan(self, patience: float) -> Planned:
+        """What the method plans, made anew once the records have grown by more than this share."""
+        f = self._fit
+        new = f.updates - f.planned_after
+        if f.planned is None or new > patience * f.counts.num_records:
+            p = f.params
+            counts = self._weighted(self.counts_, f.ideal)
+            f.planned = plan_rule(p["agent"], counts, f.ideal, p["similarity"], p["prior_count"])
+            f.planned_after = f.updates
+        return f.planned
 
     def rule(self, state: Label) -> dict[Label, float]:
-        """The learned rule of one state, in a time that does not depend on the number of states."""
+        """The learned rule of one state, in a time that does not depend on the number of states.
+
+        A planner plans anew only once the records have grown by `REPLAN`; `rule_` is always that of all records.
+        """
         f = self._fit
         index = known_index(f.counts.states, state, refuse=f.params["on_unseen"] == "refuse")
-        row = f.prior_rule if index is None else learned_rule(f.evidence[index], f.prior_of(index))
+        if index is None:
+            row = f.prior_rule
+        elif self._is_tl:
+            row = learned_rule(f.evidence[index], f.prior_of(index))
+        else:
+            row = self._plan(REPLAN).rule[index]
         return dict(zip(f.counts.actions.labels, row.tolist(), strict=True))
 
     def rule_intervals(self) -> tuple[FloatArray, FloatArray]:
@@ -331,23 +378,43 @@ class TransferLearner:
         return Support(counts.states, arrays, f.library, counts.terminal)
 
     def explain(self, state: Label, action: Label | None = None) -> Explanation:
-        """Which past transitions carry how much of the probability of each action, or of one, in a state."""
+        """Why each action, or one, has its probability in a state.
+
+        For TL: which past transitions carry how much of it. For a planner: the value of the action, what doubt and the
+        past's example add, and the transitions that the value rests on.
+        """
         f = self._fit
         states, actions = f.counts.states, f.counts.actions
         s = states.index(state)
+        chosen = range(len(actions)) if action is None else [actions.index(action)]
+        reason = self._reason if self._plan(0).value is None else self._planned_reason
+        return Explanation(states.labels[s], {actions.labels[a]: reason(s, a) for a in chosen}, f.params["agent"])
+
+    def _reason(self, s: int, a: int) -> Reason:
+        f, plan = self._fit, self._plan(0)
         prior = f.prior_of(s)
-        total = float(f.evidence[s].sum() + prior.sum())
-        reasons = {}
-        for a in range(len(actions)) if action is None else [actions.index(action)]:
-            row = f.live.row(s, a)
-            weight = row.weight * similarity_of(row, f.ideal, f.params["similarity"])
-            evidence = (
-                Evidence(states.labels[n], int(r), float(w), float(w) / total)
-                for n, r, w in zip(row.next_state, row.records, weight, strict=True)
-            )
-            share, probability = float(prior[a]) / total, float(f.evidence[s, a] + prior[a]) / total
-            reasons[actions.labels[a]] = Reason(probability, share, tuple(sorted(evidence, key=lambda e: -e.share)))
-        return Explanation(states.labels[s], reasons)
+        kept = (1 - plan.exploring) / float(f.evidence[s].sum() + prior.sum())
+        row = f.live.row(s, a)
+        weight = row.weight * similarity_of(row, f.ideal, f.params["similarity"])
+        evidence = [
+            Evidence(f.counts.states.labels[n], int(r), float(w), float(w) * kept)
+            for n, r, w in zip(row.next_state, row.records, weight, strict=True)
+        ]
+        uniform = np.broadcast_to(uniform_rule(f.ideal), plan.rule.shape)[s, a]
+        of_prior = float(prior[a] * kept + plan.exploring * uniform)
+        return Reason(float(plan.rule[s, a]), of_prior, tuple(sorted(evidence, key=lambda e: -e.share)))
+
+    def _planned_reason(self, s: int, a: int) -> PlannedReason:
+        f, plan = self._fit, self._plan(0)
+        row = f.live.row(s, a)
+        similarity, share = similarity_of(row, f.ideal, f.params["similarity"]), row.weight / row.weight.sum()
+        evidence = [
+            Foreseen(f.counts.states.labels[n], int(r), float(w), float(part))
+            for n, r, w, part in zip(row.next_state, row.records, similarity, share, strict=True)
+        ]
+        value, doubt, example = (float(np.asarray(part)[s, a]) for part in (plan.value, plan.attitude, plan.example))
+        order = tuple(sorted(evidence, key=lambda e: -e.share))
+        return PlannedReason(float(plan.rule[s, a]), value, doubt, example, order)
 
     def evaluate(self, log: Any = None, *, initial: Mapping[Label, float] | None = None, **options: Any) -> Evaluation:
         """Whether the rule is better than what was done and than acting at random, from the log alone.
@@ -419,6 +486,7 @@ class TransferLearner:
         content |= {
             "goal": params["goal"].to_dict(),
             "past_goals": [[task, goal.to_dict()] for task, goal in (params["past_goals"] or {}).items()],
+            "method": params["agent"],
             "settings": {
                 "prior_count": params["prior_count"],
                 "similarity": similarity,
@@ -440,39 +508,3 @@ def _one_record(labels: list[Label], known: list[bool], counts: TransitionCounts
     index = states.indices([state]), [0], states.indices([next_state])
     one = TransitionCounts.from_records(*index, states, Space((action,), counts.actions.fields), weight)
     return replace(one, decay=counts.decay)
-
-
-def load(path: str | Path) -> TransferLearner:
-    """The learner that `TransferLearner.save` wrote; a damaged or foreign file is an error that says what is wrong."""
-    tensors, content = artefact.read(path)
-    try:
-        counts = artefact.unpack_counts(tensors, content)
-        settings = content["settings"]
-        shape = (len(counts.states), len(counts.actions))
-        artefact.require(
-            "rule" in tensors and tensors["rule"].shape == shape, "the rule is missing or of a wrong shape"
-        )
-        artefact.require(settings["similarity"] in SIMILARITIES, f"unknown similarity {settings['similarity']!r}")
-        past = {artefact.as_label(task): Goal.from_dict(goal) for task, goal in content["past_goals"]}
-        learner = TransferLearner(
-            Goal.from_dict(content["goal"]),
-            prior_count=settings["prior_count"],
-            similarity=SIMILARITIES[settings["similarity"]],
-            past_goals=past or None,
-            on_unseen=settings["on_unseen"],
-        )
-        columns = None if content["columns"] is None else Columns.from_dict(content["columns"])
-        learner._learn(counts, columns, (), None)
-        _check_rule(tensors["rule"], learner.rule_.probabilities)
-    except KeyError as error:
-        raise ValueError(f"{path} is damaged: {error} is missing") from None
-    except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged: {error}") from None
-    return learner
-
-
-def _check_rule(stored: Any, learned: FloatArray) -> None:
-    artefact.require(stored.dtype == np.float64, f"the rule is of type {stored.dtype}")
-    artefact.require(np.isfinite(stored).all() and (stored >= 0).all(), "the rule has values that are no probabilities")
-    artefact.require(np.allclose(stored.sum(axis=-1), 1), "the rule is not normalised")
-    artefact.require(np.allclose(stored, learned), "the rule does not follow from the counts and the goal")
