@@ -355,6 +355,77 @@ def calibration(systems: int, draws: int, seed: int, out: Path, as_json: bool) -
     return OK
 
 
+quick_option = click.option("--quick", is_flag=True, help="A small version, in seconds.")
+seeds_option = click.option(
+    "--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="Logs of each size."
+)
+
+
+@study.command("icu-sepsis")
+@quick_option
+@seeds_option
+@click.option("--patients", type=click.IntRange(min=10), default=5000, show_default=True, help="Treated by each agent.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random numbers.")
+@click.option("--out", type=File, default=Path("icu-sepsis"), show_default=True, help="Folder for the results.")
+@json_option
+def icu_sepsis(quick: bool, seeds: int, patients: int, seed: int, out: Path, as_json: bool) -> int:
+    """Survival that each method attains on ICU-Sepsis, from logs of the expert and of chance, and while it learns."""
+    from pastwise.adapters.files import staged
+    from pastwise.experiments.icu import AGENTS, QUICK_SIZES, SIZES, icu_settings, treat_online
+    from pastwise.experiments.transfer import survey
+    from pastwise.report.figures import online_plot, require_matplotlib
+
+    require_matplotlib()
+    seeds, patients = (min(seeds, 2), min(patients, 100)) if quick else (seeds, patients)
+    settings = icu_settings(QUICK_SIZES if quick else SIZES)
+    with staged(out) as folder:
+        with progress("Learning", sum(len(s.sizes) for s in settings) * seeds + len(AGENTS)) as advance:
+            result = survey(settings, seeds, seed, advance)
+            online = treat_online(patients, seed, advance)
+        extra = {"online": {"patients": patients, "survival": online}}
+        result.write(folder, "icu-sepsis", extra)
+        for suffix in ("png", "pdf"):
+            online_plot(online, patients).savefig(folder / f"online.{suffix}")
+    click.echo(
+        json.dumps({**result.content(), **extra})
+        if as_json
+        else f"{result.page()}{_online_page(online, patients)}\nTables and figures are in {out}/"
+    )
+    return OK
+
+
+def _online_page(survival: dict[str, list[float]], patients: int) -> str:
+    lines = [f"Survival of {patients:,} patients while the agent learns: all, first tenth, last tenth", ""]
+    lines += ["| agent | all | first | last |", "|---|---|---|---|"]
+    for name, shares in survival.items():
+        mean = sum(shares) / len(shares)
+        lines.append(f"| {name} | {mean:.4f} | {shares[0]:.4f} | {shares[-1]:.4f} |")
+    return "\n".join([*lines, ""])
+
+
+@study.command("gridworlds")
+@quick_option
+@seeds_option
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random numbers.")
+@click.option("--out", type=File, default=Path("gridworlds"), show_default=True, help="Folder for the results.")
+@json_option
+def grid_worlds(quick: bool, seeds: int, seed: int, out: Path, as_json: bool) -> int:
+    """Success of each method in gridworlds, from logs that were made for another target."""
+    from pastwise.adapters.files import staged
+    from pastwise.experiments.gridworlds import QUICK_SIZES, SIZES, gridworlds
+    from pastwise.experiments.transfer import survey
+    from pastwise.report.figures import require_matplotlib
+
+    require_matplotlib()
+    settings, seeds = gridworlds(QUICK_SIZES if quick else SIZES), min(seeds, 2) if quick else seeds
+    with staged(out) as folder:
+        with progress("Learning", sum(len(s.sizes) for s in settings) * seeds) as advance:
+            result = survey(settings, seeds, seed, advance)
+        result.write(folder, "gridworlds")
+    click.echo(json.dumps(result.content()) if as_json else f"{result.page()}\nTables and figures are in {out}/")
+    return OK
+
+
 def _print(table: Any) -> None:
     from rich.console import Console
 

@@ -182,7 +182,7 @@ class Past:
     visits : [..., S]
     behaviour, example : [..., S, A]
     desire, number : [...]
-        Mean desire of its records, and their number.
+        Mean desire of its records, half a record added either way, and their number.
     """
 
     visits: FloatArray
@@ -191,6 +191,11 @@ class Past:
     desire: FloatArray
     number: FloatArray
 
+    @property
+    def served(self) -> BoolArray:
+        """Whether any record served the goal at all: [...]."""
+        return np.asarray(self.desire * (self.number + 1) > 0.5)
+
 
 Choice = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 """From value and variance [..., S, A] to a rule [..., S, A] and what it is worth, [..., S, A]."""
@@ -198,19 +203,27 @@ Choice = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 
 def _look_ahead(belief: Belief, desire: Desire, ends: IntArray, horizon: int, choose: Choice) -> FloatArray:
     """Worth of being in each state, for a way to choose: [..., S]."""
-    value, step = np.zeros(belief.weight.shape[:-1]), np.inf
+    value, step, patience = np.zeros(belief.weight.shape[:-1]), np.inf, PATIENCE if len(ends) else 1.0
     for epoch in range(horizon):
         rule, worth = choose(*desire.moments(belief, value))
-        following = (rule * worth).sum(axis=-1)
+        following = (rule * worth).sum(axis=-1) * patience
         following[..., ends] = 0.0
         previous, step, value = step, following - value, following
-        if np.abs(step if len(ends) else step - previous).max() < SETTLED:
+        if len(ends) and np.abs(step).max() < SETTLED:
+            break
+        if not len(ends) and np.abs(step - previous).max() < STEADY:
             return np.asarray(value + (horizon - epoch - 1) * step)
     return value
 
 
-SETTLED = 1e-4
-"""A value that moves by less than this in an epoch (where nothing ends: whose growth does) has settled."""
+SETTLED = 1e-5
+"""Where episodes end, a value that moves by less than this in an epoch has settled."""
+
+STEADY = 1e-4
+"""Where nothing ends, a value grows with every epoch; once its growth moves by less than this, it goes on like that."""
+
+PATIENCE = 1 - 1e-4
+"""Where episodes end, what comes an epoch later is worth so much: of equally good ways the shorter is taken."""
 
 
 def worth_of(
@@ -251,6 +264,8 @@ def plan(
 ) -> Plan:
     """The rule of the index, looking ahead over the horizon.
 
+    Where no record ever served the goal nothing good is known, and doubt speaks for an action whatever the attitude.
+
     Parameters
     ----------
     ends : [number]
@@ -261,7 +276,8 @@ def plan(
         Records observed since the past log.
     """
     worth = worth_of(belief, past, desire, ends, uniform, since)
-    allowed, spread = uniform > 0, attitude.doubt(worth)[..., None, None]
+    allowed = uniform > 0
+    spread = np.where(past.served, attitude.doubt(worth), Optimism().doubt(worth))[..., None, None]
     example = np.where(allowed, (1 - ERROR) * past.example + ERROR * uniform, 1.0)
     leaning = EXAMPLE * attitude.example(worth)[..., None, None] * np.log(example)
 
@@ -312,7 +328,7 @@ class TLForesight:
 
     ideal: IdealModel
     attitude: Attitude = field(default_factory=Optimism)
-    horizon: int = 100
+    horizon: int = 300
     replan: float = 0.01
 
     def __post_init__(self) -> None:

@@ -72,6 +72,13 @@ class KnownSystem:
         success, length = value_until_absorption(loop, rewards, self.terminal) @ self.initial
         return float(success), float(length)
 
+    def success_within(self, rule: FloatArray, steps: int) -> float:
+        """Probability of ending well within so many steps; for rules that may never end."""
+        loop, value = self.closed_loop(rule), self.success
+        for _ in range(steps):
+            value = loop @ value
+        return float(self.initial @ value)
+
     @property
     def random(self) -> FloatArray:
         """Every action alike: [S, A]."""

@@ -25,6 +25,7 @@ COLOURS = {
     "FPD": "#D55E00",
     "clone": "#CC79A7",
     "optimum": "#009E73",
+    "TL_foresight": "#000000",
 }
 REFERENCES = ("clone", "optimum")
 """Methods that the paper does not have; they stand apart."""
@@ -301,4 +302,40 @@ def coverage_plot(
         axes.minorticks_off()
     panels[-1].set_xlabel("records in the log", fontsize=8)
     panels[0].legend(frameon=False, fontsize=6.5, ncols=2, loc="lower left")
+    return figure
+
+
+def transfer_plot(summary: Sequence[Mapping[str, Any]], references: Sequence[Mapping[str, Any]]) -> Figure:
+    """Success against the size of the log, a panel for each setting: mean and interval of every method."""
+    figure, panels = _axes(COLUMN, 2.1 * len(references), rows=len(references))
+    lines = {"logged": ":", "random": "--", "optimum": "-"}
+    for axes, reference in zip(panels, references, strict=True):
+        rows = [r for r in summary if (r["system"], r["past"]) == (reference["system"], reference["past"])]
+        for name, style in lines.items():
+            axes.axhline(reference[name], color="0.55", linewidth=0.8, linestyle=style, label=name)
+        for method in dict.fromkeys(r["method"] for r in rows):
+            own = [r for r in rows if r["method"] == method]
+            sizes, means = [r["episodes"] for r in own], [r["mean"] for r in own]
+            colour = COLOURS.get(method, "#000000")
+            axes.plot(sizes, means, "o-", color=colour, markersize=3, linewidth=1.2, label=method)
+            axes.fill_between(
+                sizes, [r["low"] for r in own], [r["high"] for r in own], color=colour, alpha=0.15, linewidth=0
+            )
+        axes.set(xscale="log", ylabel="success")
+        axes.set_title(f"{reference['system']}, logged for: {reference['past']}", fontsize=7)
+    panels[-1].set_xlabel("episodes in the log", fontsize=8)
+    figure.legend(
+        *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=6, frameon=False
+    )
+    return figure
+
+
+def online_plot(survival: Mapping[str, Sequence[float]], patients: int) -> Figure:
+    """Share of survivors in each part of the patients, agent -> shares."""
+    figure, (axes,) = _axes(COLUMN, 2.2)
+    for name, shares in survival.items():
+        place = (np.arange(len(shares)) + 0.5) * patients / len(shares)
+        axes.plot(place, shares, "o-", color=COLOURS.get(name, "#000000"), markersize=3, linewidth=1.2, label=name)
+    axes.set(xlabel="patients treated", ylabel="survival")
+    axes.legend(frameon=False, fontsize=6.5)
     return figure
