@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import pastwise as pw
 from pastwise import Goal, LogWarning, Space, TransferLearner, TransitionCounts, UnseenStateWarning, count_transitions
-from pastwise.results import WEAK
+from pastwise.results import WEAK, Reason
 from pastwise.spaces import Label
 
 Triple = tuple[Any, Any, Any]
@@ -430,6 +430,7 @@ def test_every_probability_is_the_sum_of_its_shares(make: Callable[[], TransferL
         assert explanation.state == state
         assert {action: reason.probability for action, reason in explanation.actions.items()} == pytest.approx(row)
         for action, reason in explanation.actions.items():
+            assert isinstance(reason, Reason)
             total = math.fsum([reason.prior, *(evidence.share for evidence in reason.evidence)])
             assert total == pytest.approx(reason.probability, rel=1e-12)
             assert learner.explain(state, action).actions == {action: reason}
@@ -443,7 +444,8 @@ def test_evidence_is_what_the_support_counts(make: Callable[[], TransferLearner]
         support = learner.support()[state]
         assert sum(each.records for each in evidence) == support["records"]
         assert math.fsum(each.similarity for each in evidence) == pytest.approx(support["similarity"])
-        priors = math.fsum(reason.prior for reason in learner.explain(state).actions.values())
+        reasons = learner.explain(state).actions.values()
+        priors = math.fsum(reason.prior for reason in reasons if isinstance(reason, Reason))
         assert priors == pytest.approx(support["prior_share"])
 
 
@@ -451,6 +453,7 @@ def test_evidence_by_hand() -> None:
     """Similarities 1, 1/2 and 1/2 of mild, cold and warm; the prior weighs 3/8 for each action."""
     goal = Goal(prefer={"mild": 1}, floor=1 / 4)
     heat, wait = fitted(goal=goal, prior_count=1 / 8).explain("cold").actions.values()
+    assert isinstance(heat, Reason)
     total = 3 / 2 + 1 + 6 / 8
     assert [(e.next_state, e.records) for e in heat.evidence] == [("mild", 1), ("warm", 1)]
     assert [e.similarity for e in heat.evidence] == pytest.approx([1, 1 / 2])
@@ -462,6 +465,7 @@ def test_evidence_by_hand() -> None:
 
 def test_forbidden_actions_are_explained_by_exact_zeros() -> None:
     reason = fitted(goal=SAFE).explain("cold", "wait").actions["wait"]
+    assert isinstance(reason, Reason)
     assert (reason.probability, reason.prior) == (0.0, 0.0)
     assert [(e.records, e.similarity, e.share) for e in reason.evidence] == [(2, 0.0, 0.0)]
 

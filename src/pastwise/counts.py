@@ -175,12 +175,11 @@ class TransitionCounts:
     def evenly_weighted(self) -> TransitionCounts:
         """The counts in units of a typical record.
 
-        Weights all alike count each record once, others as many as they are worth: their total is the effective number
-        of records, (sum w)^2 / sum w^2.
+        Weights all alike count each record once, others as many as they are worth: their total, in each of the logs, is
+        the effective number of records, (sum w)^2 / sum w^2.
         """
-        squared = self.weight_squared.sum()
-        scale = self.weight.sum() / squared if squared > 0 else 1.0
-        return self.scale(scale)
+        total, squared = (group_sum(self.batch, w, prod(self.shape)) for w in (self.weight, self.weight_squared))
+        return self.scale((total / np.where(squared > 0, squared, 1.0))[self.batch])
 
     @property
     def num_records(self) -> int:

@@ -45,6 +45,9 @@ SKILL_EPOCHS = 20
 BENEFIT = 0.5
 """Standard errors of the log's mean desire that the past is credited with."""
 
+DOUBTLESS = 1e-12
+"""Doubt below which there is none: equal values share a rule, others decide it."""
+
 FORBIDDEN = float(np.log(1e-5))
 """How far below the least wanted next state a forbidden one lies, as ln ideal."""
 
@@ -99,35 +102,54 @@ class Pessimism:
 
 @dataclass(frozen=True, eq=False)
 class Desire:
-    """How much a transition is wanted: ln ideal, scaled to [0, 1], as a part of the next state and one of the action.
+    """How much a transition is wanted: ln ideal, scaled to a range of 1, as a part of the next state and of the action.
 
     Attributes
     ----------
     following : [1 or S, 1 or A, S]
+        Of the next state: from 0 to 1, or with the zero of a reward where episodes end.
     doing : [1 or S, A]
+        Of the action: 0 for the best.
+    ends : [number]
+        Terminal states.
+    after : [number]
+        What an epoch after each of these ends is worth. Nothing, where a reward is collected or only ends are wanted;
+        otherwise as much as being there.
     """
 
     following: FloatArray
     doing: FloatArray
+    ends: IntArray
+    after: FloatArray
 
     @classmethod
-    def of(cls, ideal: IdealModel) -> Desire:
+    def of(cls, ideal: IdealModel, ends: IntArray) -> Desire:
         """From an ideal without leading axes."""
         if ideal.log_transition.ndim > 3 or ideal.log_rule.ndim > 2:
             raise ValueError("TL_foresight takes one goal at a time")
-        following, doing = _from_best(ideal.log_transition), _from_best(ideal.log_rule_allowed, ideal.allowed)
+        following, doing = (
+            _from_best(ideal.log_transition),
+            _from_best(*np.broadcast_arrays(ideal.log_rule, ideal.allowed)),
+        )
         scale = -(following.min() + doing.min())
-        if scale == 0:
-            return cls(np.zeros(following.shape), np.zeros(doing.shape))
-        return cls(1 + following / scale, doing / scale)
+        if scale == 0:  # everything is wanted alike
+            return cls(np.zeros(following.shape), np.zeros(doing.shape), ends, np.zeros(len(ends)))
+        wanted = np.flatnonzero((following > following.min()).any(axis=(0, 1)))
+        zero = ideal.log_scale if len(ends) and not ideal.normalised else scale
+        following = (following + zero) / scale
+        until_end = not ideal.normalised or bool(np.isin(wanted, ends).all())
+        after = np.zeros(len(ends)) if until_end else following[..., ends].max(axis=(0, 1))
+        return cls(following, doing / scale, ends, after)
 
-    def mean_of(self, counts: TransitionCounts) -> tuple[FloatArray, FloatArray]:
-        """Mean desire of the records, half a record added either way, and their number: [...], [...]."""
-        s, a = (np.minimum(i, n - 1) for i, n in zip((counts.state, counts.action), self.following.shape, strict=False))
-        wanted = self.following[s, a, counts.next_state] + self.doing[np.minimum(s, len(self.doing) - 1), counts.action]
-        systems = int(np.prod(counts.shape))
-        total, number = (group_sum(counts.batch, v, systems) for v in (counts.weight * wanted, counts.weight))
-        return ((total + 0.5) / (number + 1)).reshape(counts.shape), number.reshape(counts.shape)
+    def of_log(self, counts: TransitionCounts) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """Mean desire of the records, half a record added either way; their number; whether any served: [...] each."""
+        s, a = counts.state, counts.action
+        lines, columns = (np.minimum(i, n - 1) for i, n in zip((s, a), self.following.shape[:2], strict=True))
+        wanted = self.following[lines, columns, counts.next_state] + self.doing[np.minimum(s, len(self.doing) - 1), a]
+        least = self.following.min() + self.doing.min()
+        systems, columns_of = int(np.prod(counts.shape)), (counts.weight * wanted, counts.weight, wanted > least)
+        total, number, served = (group_sum(counts.batch, v, systems).reshape(counts.shape) for v in columns_of)
+        return (total + 0.5) / (number + 1), number, served > 0
 
     def moments(self, belief: Belief, value: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of desire + value of what follows: [..., S] -> [..., S, A] twice."""
@@ -139,11 +161,11 @@ class Desire:
 
 
 def _from_best(log_values: FloatArray, allowed: BoolArray | bool = True) -> FloatArray:
-    """Logarithms less the largest; what is forbidden lies `FORBIDDEN` below the least; 0 where it does not matter."""
+    """Logarithms less the largest; zero is `FORBIDDEN` below the least, and what is not allowed is the least."""
     possible = ~np.isneginf(log_values)
-    below = log_values - log_values.max()
-    least = below[possible].min()
-    return np.where(allowed, np.where(possible, below, least + FORBIDDEN), 0.0)
+    below = np.where(possible, log_values, 0.0) - log_values[possible & allowed].max()
+    below = np.where(possible, below, below[possible & allowed].min() + FORBIDDEN)
+    return np.asarray(np.where(allowed, below, below[np.broadcast_to(allowed, below.shape)].min()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,8 +203,8 @@ class Past:
     ----------
     visits : [..., S]
     behaviour, example : [..., S, A]
-    desire, number : [...]
-        Mean desire of its records, half a record added either way, and their number.
+    desire, number, served : [...]
+        Mean desire of its records, half a record added either way; their number; whether any served the goal at all.
     """
 
     visits: FloatArray
@@ -190,63 +212,70 @@ class Past:
     example: FloatArray
     desire: FloatArray
     number: FloatArray
-
-    @property
-    def served(self) -> BoolArray:
-        """Whether any record served the goal at all: [...]."""
-        return np.asarray(self.desire * (self.number + 1) > 0.5)
+    served: BoolArray
 
 
 Choice = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 """From value and variance [..., S, A] to a rule [..., S, A] and what it is worth, [..., S, A]."""
 
 
-def _look_ahead(belief: Belief, desire: Desire, ends: IntArray, horizon: int, choose: Choice) -> FloatArray:
-    """Worth of being in each state, for a way to choose: [..., S]."""
-    value, step, patience = np.zeros(belief.weight.shape[:-1]), np.inf, PATIENCE if len(ends) else 1.0
-    for epoch in range(horizon):
+def _look_ahead(belief: Belief, desire: Desire, horizon: int, choose: Choice) -> FloatArray:
+    """Worth of being in each state for a way to choose, over so many epochs: [..., S].
+
+    A system whose worth has settled, or grows evenly, is looked at no further, whatever the others of a batch do.
+    """
+    until_end = not desire.after.any()
+    shape, ends = belief.weight.shape[:-1], desire.ends
+    value, step, done = np.zeros(shape), np.full(shape, np.inf), np.zeros(shape[:-1], dtype=bool)
+    patience = PATIENCE if len(ends) and until_end else 1.0
+    for left in reversed(range(horizon)):
         rule, worth = choose(*desire.moments(belief, value))
         following = (rule * worth).sum(axis=-1) * patience
-        following[..., ends] = 0.0
+        following[..., ends] = value[..., ends] + desire.after
+        following = np.where(done[..., None], value, following)
         previous, step, value = step, following - value, following
-        if len(ends) and np.abs(step).max() < SETTLED:
+        if len(ends) and until_end:
+            done = done | (np.abs(step).max(axis=-1) < SETTLED)
+        elif left:
+            even = ~done & (np.abs(step - previous).max(axis=-1) * left < STEADY)
+            value = np.where(even[..., None], value + left * step, value)
+            done = done | even
+        if done.all():
             break
-        if not len(ends) and np.abs(step - previous).max() < STEADY:
-            return np.asarray(value + (horizon - epoch - 1) * step)
     return value
 
 
 SETTLED = 1e-5
 """Where episodes end, a value that moves by less than this in an epoch has settled."""
 
-STEADY = 1e-4
-"""Where nothing ends, a value grows with every epoch; once its growth moves by less than this, it goes on like that."""
+STEADY = 0.01
+"""Where nothing ends, a value grows with every epoch. Once its growth would move by less than this over what is left of
+the horizon, it is taken to go on so; an action that pays off only after hundreds of epochs may then be overlooked."""
 
 PATIENCE = 1 - 1e-4
 """Where episodes end, what comes an epoch later is worth so much: of equally good ways the shorter is taken."""
 
 
-def worth_of(
-    belief: Belief, past: Past, desire: Desire, ends: IntArray, uniform: FloatArray, since: int = 0
-) -> FloatArray:
+def worth_of(belief: Belief, past: Past, desire: Desire, uniform: FloatArray, since: int = 0) -> FloatArray:
     """What the past was worth for today's goal: its behaviour's value between acting at random and the best: [...].
 
     The benefit of the doubt fades with its records and with those observed ``since``.
     """
 
     def value(rule: FloatArray) -> FloatArray:
-        ahead = _look_ahead(belief, desire, ends, SKILL_EPOCHS, lambda mean, variance: (rule, mean))
+        ahead = _look_ahead(belief, desire, SKILL_EPOCHS, lambda mean, variance: (rule, mean))
         return np.asarray((past.visits * ahead).sum(axis=-1))
 
     def greedy(mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
         best = np.where(uniform > 0, mean, -np.inf)
         return normalise((best == fold(np.maximum, best)[..., None]).astype(np.float64)), mean
 
-    best = (past.visits * _look_ahead(belief, desire, ends, SKILL_EPOCHS, greedy)).sum(axis=-1)
+    best = (past.visits * _look_ahead(belief, desire, SKILL_EPOCHS, greedy)).sum(axis=-1)
     done, random = value(past.behaviour), value(uniform)
-    always = Desire(np.ones((1, 1, belief.weight.shape[-2])), np.zeros((1, 1)))
-    length = _look_ahead(belief, always, ends, SKILL_EPOCHS, lambda mean, variance: (past.behaviour, mean))
-    error = np.sqrt(past.desire * (1 - past.desire) / (past.number + since + 1)) * (past.visits * length).sum(axis=-1)
+    always = Desire(np.ones((1, 1, belief.weight.shape[-2])), np.zeros((1, 1)), desire.ends, np.zeros(len(desire.ends)))
+    length = _look_ahead(belief, always, SKILL_EPOCHS, lambda mean, variance: (past.behaviour, mean))
+    spread = np.maximum(past.desire * (1 - past.desire), 0.0)  # a reward may have a mean outside [0, 1]
+    error = np.sqrt(spread / (past.number + since + 1)) * (past.visits * length).sum(axis=-1)
     credit = BENEFIT * error
     worth = (done - random + credit) / np.maximum(best - random + credit, np.finfo(float).tiny)
     return np.where(past.number > 0, np.clip(worth, 0.0, 1.0), 0.0)
@@ -256,7 +285,6 @@ def plan(
     belief: Belief,
     past: Past,
     desire: Desire,
-    ends: IntArray,
     uniform: FloatArray,
     attitude: Attitude,
     horizon: int,
@@ -268,14 +296,12 @@ def plan(
 
     Parameters
     ----------
-    ends : [number]
-        Terminal states.
     uniform : [1 or S, A]
         Every allowed action alike.
     since : int
         Records observed since the past log.
     """
-    worth = worth_of(belief, past, desire, ends, uniform, since)
+    worth = worth_of(belief, past, desire, uniform, since)
     allowed = uniform > 0
     spread = np.where(past.served, attitude.doubt(worth), Optimism().doubt(worth))[..., None, None]
     example = np.where(allowed, (1 - ERROR) * past.example + ERROR * uniform, 1.0)
@@ -283,12 +309,12 @@ def plan(
 
     def choose(mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
         doubt = np.sqrt(variance / (belief.weight + 1))
-        typical = np.maximum((doubt * uniform).sum(axis=-1, keepdims=True), np.finfo(float).tiny)
+        typical = np.maximum((doubt * uniform).sum(axis=-1, keepdims=True), DOUBTLESS)
         index = np.where(allowed, mean + spread * doubt + typical * leaning, -np.inf)
         rule = np.exp((index - fold(np.maximum, index)[..., None]) / (TEMPERATURE * typical))
         return normalise(rule), mean + spread * doubt
 
-    value = _look_ahead(belief, desire, ends, horizon, choose)
+    value = _look_ahead(belief, desire, horizon - 1, choose)
     mean, variance = desire.moments(belief, value)
     doubt = np.sqrt(variance / (belief.weight + 1))
     typical = (doubt * uniform).sum(axis=-1, keepdims=True)
@@ -301,7 +327,7 @@ class Foresight:
 
     belief: Belief
     past: Past
-    ends: IntArray
+    desire: Desire
     here: tuple[IntArray, ...]
     plan: Plan | None = None
     since: int = 0
@@ -321,19 +347,19 @@ class TLForesight:
     horizon : int
         Most epochs to look ahead; it ends earlier once nothing changes any more.
     replan : float
-        Plan anew after the records have grown by this share (and after at least one).
+        Plan anew after the records have grown by this share (and after at least one); a batch goes by its shortest log.
 
     Paper: goes beyond it, within Theorem 1 [th:solution_FPD] and Eq. (10) [eq:estimated_dec_rule].
     """
 
     ideal: IdealModel
     attitude: Attitude = field(default_factory=Optimism)
-    horizon: int = 300
+    horizon: int = 200
     replan: float = 0.01
 
     def __post_init__(self) -> None:
         require_horizon(self.horizon)
-        if not self.replan >= 0:
+        if not 0 <= self.replan < np.inf:
             raise ValueError(f"replan must be a share of the records, at least 0, not {self.replan}")
 
     def start(self, counts: TransitionCounts, recent: Transitions | None = None) -> Foresight:
@@ -342,20 +368,20 @@ class TLForesight:
         counts, example = counts.evenly_weighted(), TL(self.ideal)
         visits = counts.by_state_action(counts.weight).sum(axis=-1)
         seen = visits.sum(axis=-1, keepdims=True) > 0
+        desire = Desire.of(self.ideal, counts.terminal)
         past = Past(
             normalise(np.where(seen, visits, 1.0)),
             behaviour_rule(counts, self.ideal.allowed),
             learned_rule(example.start(counts).evidence, example.prior),
-            *Desire.of(self.ideal).mean_of(counts),
+            *desire.of_log(counts),
         )
-        return Foresight(believe(counts), past, counts.terminal, batch_index(counts.shape))
+        return Foresight(believe(counts), past, desire, batch_index(counts.shape))
 
     def plan(self, memory: Foresight) -> Plan:
         """The plan in use; made anew where the records have grown enough."""
-        due = memory.planned + max(1.0, self.replan * (memory.past.number.mean() + memory.planned))
+        due = memory.planned + max(1.0, self.replan * (memory.past.number.min() + memory.planned))
         if memory.plan is None or memory.since >= due:
-            uniform, desire = uniform_rule(self.ideal), Desire.of(self.ideal)
-            given = (memory.belief, memory.past, desire, memory.ends, uniform, self.attitude, self.horizon)
+            given = (memory.belief, memory.past, memory.desire, uniform_rule(self.ideal), self.attitude, self.horizon)
             memory.plan = plan(*given, memory.since)
             memory.planned = memory.since
         return memory.plan

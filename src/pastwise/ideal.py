@@ -37,6 +37,8 @@ class IdealModel:
         Which actions may be taken at all.
     normalised : bool
         Whether the factors are probabilities; an ideal that comes from a reward is not.
+    log_scale : float
+        Ln of what an unnormalised ideal was divided by: with it added back, ``log_transition`` is reward / temperature.
 
     Examples
     --------
@@ -49,6 +51,7 @@ class IdealModel:
     log_rule: FloatArray
     allowed: BoolArray
     normalised: bool = True
+    log_scale: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("log_transition", "log_rule", "allowed"):
@@ -120,7 +123,8 @@ class IdealModel:
             log_transition = (table - table.max()) / temperature
         if not np.isfinite(log_transition).all():
             raise ValueError(f"the temperature {temperature} is too low for rewards that lie so far apart")
-        return cls(log_transition, np.zeros((1, A)), _mask(allowed, A), normalised=False)
+        peak = float(table.max() / temperature)
+        return cls(log_transition, np.zeros((1, A)), _mask(allowed, A), normalised=False, log_scale=peak)
 
     @property
     def num_states(self) -> int:
