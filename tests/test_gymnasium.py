@@ -14,7 +14,8 @@ import pytest
 from gymnasium import spaces
 
 from pastwise import Goal, IdealModel, Rand, Rule, Space, System, TransferLearner, TransitionCounts, run
-from pastwise.adapters.gymnasium import MAX_STATES, Bins, GymSystem, collect, policy_of
+from pastwise.adapters.coding import MAX_STATES, Bins
+from pastwise.adapters.gymnasium import GymSystem, collect, policy_of
 from pastwise.spaces import Label
 
 Choice = Callable[[Label, np.random.Generator], Label]

@@ -1,1 +1,1 @@
-"""The outside world: files now, tables and environments to come."""
+"""The outside world: tables, files and environments."""

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from pastwise.adapters.gymnasium import Bins, Coding, Ends, EpisodeLog
+from pastwise.adapters.coding import Bins, Coding, Ends
+from pastwise.adapters.gymnasium import EpisodeLog
 from pastwise.counts import TransitionCounts
 
 

@@ -25,6 +25,7 @@ from pastwise.ideal import IdealModel
 from pastwise.loop import FiniteSystem, run
 from pastwise.models import DenseModel
 from pastwise.numerics import FloatArray, IntArray, Streams, normalise
+from pastwise.report.figures import REFERENCES
 
 RowDraw = Callable[[FloatArray], FloatArray]
 """From uniform numbers [..., S] to rows of a transition model [..., S]."""
@@ -135,10 +136,11 @@ PAPER_METHODS: Mapping[str, Method] = {
 """The paper's five methods in its order, then two references: cloning the log, and the most visits that can be had."""
 
 ALL_METHODS: Mapping[str, Method] = {
-    **PAPER_METHODS,
+    **{name: method for name, method in PAPER_METHODS.items() if name not in REFERENCES},
     "TL_foresight": Method(lambda study, model: TLForesight(study.goal())),
+    **{name: PAPER_METHODS[name] for name in REFERENCES},
 }
-"""The paper's methods and references, and ours."""
+"""The paper's methods, ours, and the references."""
 
 Gains = dict[tuple[str, str], IntArray]
 """Gain of every run, [runs], by past and method."""

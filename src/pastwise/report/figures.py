@@ -98,7 +98,7 @@ def gain_boxplot(gains: Mapping[str, IntArray], past: str, most: int = 100) -> F
     if any(method in REFERENCES for method in gains):
         border = next(p for p, method in zip(positions, gains, strict=True) if method in REFERENCES) - 0.65
         axes.axvline(border, color="0.7", linewidth=0.6, linestyle=":")
-    axes.set_xticks(positions, [method_name(method) for method in gains], fontsize=6.5)
+    axes.set_xticks(positions, [method_name(method) for method in gains], fontsize=6.5 if len(gains) < 8 else 5.5)
     axes.set_ylabel("gain (visits to $s^1$)")
     axes.set(ylim=(0, most + 3), xlim=(-0.6, positions[-1] + 0.7))
     axes.set_title(f"past goal {PAST_NAMES[past]}; {len(gains['Rand'])} runs", fontsize=8)
