@@ -354,7 +354,7 @@ class TLForesight:
 
     ideal: IdealModel
     attitude: Attitude = field(default_factory=Optimism)
-    horizon: int = 200
+    horizon: int = 100
     replan: float = 0.01
 
     def __post_init__(self) -> None:
