@@ -15,7 +15,7 @@ from pastwise.foresight import Optimism, Pessimism, TLForesight
 from pastwise.goal import Goal
 from pastwise.ideal import IdealModel
 from pastwise.learner import TransferLearner
-from pastwise.loading import load
+from pastwise.loading import load, load_counts, merge_counts, save_counts
 from pastwise.loop import FiniteSystem, System, Trajectory, log_probability, run
 from pastwise.models import DenseModel, LearnedModel, SparseModel, TransitionModel
 from pastwise.numerics import Streams
@@ -82,13 +82,16 @@ __all__ = [
     "kl_divergence",
     "learned_rule",
     "load",
+    "load_counts",
     "log_probability",
     "mdp_optimum",
+    "merge_counts",
     "normalised_similarity",
     "plain_similarity",
     "predictive",
     "prior_concentration",
     "run",
+    "save_counts",
     "task_weight",
     "transition_weight",
     "validate_log",

@@ -21,12 +21,14 @@ from pastwise.options import (
     log_options,
     output_option,
     take_columns,
+    take_counts,
     take_goal,
     two_parts,
 )
 from pastwise.report.terminal import progress, spinner
 
 if TYPE_CHECKING:
+    from pastwise.counts import TransitionCounts
     from pastwise.experiments.reproduction import Reproduction
     from pastwise.learner import TransferLearner
 
@@ -70,6 +72,50 @@ def validate(log: str, as_json: bool, **options: Any) -> int:
 
 @cli.command()
 @log_options
+@output_option
+@json_option
+def count(log: str, output: Path, as_json: bool, **options: Any) -> int:
+    """Count a log, or a part of it, into a file that `merge` and `learn` take."""
+    from pastwise.adapters.tables import read_log
+    from pastwise.loading import save_counts
+
+    columns = take_columns(options)
+    with spinner("Reading"):
+        found = read_log(log, columns)
+    save_counts(found.counts, output, found.columns)
+    for finding in found.findings:
+        click.echo(f"warning: {finding.message}. {finding.fix}", err=True)
+    _tell_counts(found.counts, output, as_json)
+    return OK
+
+
+@cli.command()
+@click.argument("parts", nargs=-1, required=True, type=File)
+@output_option
+@json_option
+def merge(parts: tuple[Path, ...], output: Path, as_json: bool) -> int:
+    """Put the counts of several files together, in any order."""
+    from pastwise.loading import merge_counts, save_counts
+
+    counts, columns = merge_counts(parts)
+    save_counts(counts, output, columns)
+    _tell_counts(counts, output, as_json)
+    return OK
+
+
+def _tell_counts(counts: TransitionCounts, output: Path, as_json: bool) -> None:
+    sizes = {
+        "records": counts.num_records,
+        "transitions": len(counts.key),
+        "states": len(counts.states),
+        "actions": len(counts.actions),
+    }
+    words = ", ".join(f"{number:,} {name}" for name, number in sizes.items())
+    click.echo(json.dumps(sizes) if as_json else f"{words}; the counts are in {output}")
+
+
+@cli.command()
+@log_options
 @goal_options
 @click.option("--past-goal", multiple=True, help="With --task: TASK=FILE, the goal of a past task, where it is known.")
 @click.option("--method", default="TL", show_default=True, help="TL, TL_explore, FPD_learn or TL_foresight.")
@@ -94,12 +140,13 @@ def learn(
     """Learn a policy for a goal from a log."""
     from pastwise.learner import TransferLearner
 
-    columns = take_columns(options)
+    counted = take_counts(log, options)
+    columns = None if counted else take_columns(options)
     given = by_name("--past-goal", (two_parts("--past-goal", text, "=") for text in past_goal))
     past: dict[Any, Any] = {task: goal_file(file) for task, file in given.items()}
     with take_goal(options) as goal, _reading():
         learner = TransferLearner(goal, agent=method, prior_count=prior, past_goals=past or None, on_unseen="refuse")
-        learner.fit(log, columns=columns)
+        learner.fit(log, columns=columns) if counted is None else learner.fit_counts(*counted)
     _keep(learner, output, plots)
     _show(learner, as_json, output, None if no_verdict else _verdict(learner))
     return OK

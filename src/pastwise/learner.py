@@ -186,7 +186,7 @@ class TransferLearner:
         if isinstance(log, TransitionCounts):
             if columns:
                 raise ValueError("counts have their columns already; give none")
-            return self._learn(log, None, (), None)
+            return self.fit_counts(log)
         as_of = columns.pop("as_of", None)
         given = columns.pop("columns", None)
         if given is None:
@@ -197,6 +197,10 @@ class TransferLearner:
         self._learn(found.counts, found.columns, found.findings, library_of(log))
         warn_of(found, stacklevel=3)
         return self
+
+    def fit_counts(self, counts: TransitionCounts, columns: Columns | None = None) -> Self:
+        """Learn from counts, and remember the columns that they were read by, to read more logs."""
+        return self._learn(counts, columns, (), None)
 
     def _learn(
         self, counts: TransitionCounts, columns: Columns | None, findings: tuple[Finding, ...], library: str | None

@@ -1,7 +1,9 @@
-"""Learners from files: what `TransferLearner.save` wrote, distrusted."""
+"""Learners and counts from files: what was written before, distrusted."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import numpy as np
 
 from pastwise.adapters import artefact
 from pastwise.adapters.columns import Columns
+from pastwise.counts import TransitionCounts
 from pastwise.goal import Goal
 from pastwise.learner import SIMILARITIES, TransferLearner
 from pastwise.numerics import FloatArray
@@ -17,7 +20,9 @@ from pastwise.numerics import FloatArray
 def load(path: str | Path) -> TransferLearner:
     """The learner that `TransferLearner.save` wrote; a damaged or foreign file is an error that says what is wrong."""
     tensors, content = artefact.read(path)
-    try:
+    if "rule" not in tensors and "goal" not in content:
+        raise ValueError(f"{path} holds counts, not a policy; pastwise learn makes one of them")
+    with _distrusted(path):
         counts = artefact.unpack_counts(tensors, content)
         settings = content["settings"]
         shape = (len(counts.states), len(counts.actions))
@@ -37,11 +42,18 @@ def load(path: str | Path) -> TransferLearner:
         columns = None if content["columns"] is None else Columns.from_dict(content["columns"])
         learner._learn(counts, columns, (), None)
         _check_rule(tensors["rule"], learner.rule_.probabilities)
+    return learner
+
+
+@contextmanager
+def _distrusted(path: str | Path) -> Iterator[None]:
+    """Whatever goes wrong with the content of a file is damage, and told as such."""
+    try:
+        yield
     except KeyError as error:
         raise ValueError(f"{path} is damaged: {error} is missing") from None
     except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: {error}") from None
-    return learner
 
 
 def _check_rule(stored: Any, learned: FloatArray) -> None:
@@ -49,3 +61,28 @@ def _check_rule(stored: Any, learned: FloatArray) -> None:
     artefact.require(np.isfinite(stored).all() and (stored >= 0).all(), "the rule has values that are no probabilities")
     artefact.require(np.allclose(stored.sum(axis=-1), 1), "the rule is not normalised")
     artefact.require(np.allclose(stored, learned), "the rule does not follow from the counts and the goal")
+
+
+def save_counts(counts: TransitionCounts, path: str | Path, columns: Columns | None = None) -> None:
+    """Write counts to a safetensors file, with the columns that they were read by."""
+    tensors, content = artefact.pack_counts(counts)
+    artefact.write(path, tensors, {**content, "columns": None if columns is None else columns.to_dict()})
+
+
+def load_counts(path: str | Path) -> tuple[TransitionCounts, Columns | None]:
+    """Counts, and the columns that they were read by, from a file of `save_counts` or of a policy."""
+    tensors, content = artefact.read(path)
+    with _distrusted(path):
+        counts = artefact.unpack_counts(tensors, content)
+        columns = None if content["columns"] is None else Columns.from_dict(content["columns"])
+    return counts, columns
+
+
+def merge_counts(paths: Sequence[str | Path]) -> tuple[TransitionCounts, Columns | None]:
+    """The counts of several files together, in any order; they must have been counted alike."""
+    (total, columns), *others = (load_counts(path) for path in paths)
+    for path, (counts, other) in zip(paths[1:], others, strict=True):
+        if other != columns:
+            raise ValueError(f"{path} was counted by other columns or bins than {paths[0]}; count both alike")
+        total = total + counts
+    return total, columns

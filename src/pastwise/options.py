@@ -12,6 +12,7 @@ import click
 
 if TYPE_CHECKING:
     from pastwise.adapters.columns import Columns
+    from pastwise.counts import TransitionCounts
     from pastwise.goal import Goal
 
 
@@ -37,8 +38,8 @@ def log_options(command: Command) -> Command:
     """The options that say which columns of a log hold what."""
     options = [
         click.argument("log", nargs=1),
-        click.option("--state", multiple=True, required=True, help="State column; several make a product space."),
-        click.option("--action", multiple=True, required=True, help="Action column; several make a product space."),
+        click.option("--state", multiple=True, help="State column; several make a product space."),
+        click.option("--action", multiple=True, help="Action column; several make a product space."),
         click.option("--next-state", multiple=True, help="Next-state column, one for each state column."),
         click.option("--episode", help="Without --next-state: the column that tells episodes apart ..."),
         click.option("--time", help="... and the one that orders an episode's records."),
@@ -70,7 +71,22 @@ def take_columns(options: dict[str, Any]) -> Columns:
     names = ("episode", "time", "max_gap", "count", "weight", "task", "age", "half_life")
     plain = {name: options.pop(name) for name in names}
     state, action, next_state, terminal = (options.pop(n) for n in ("state", "action", "next_state", "terminal"))
+    if not (state and action):
+        raise click.UsageError(f"Missing option '{'--action' if state else '--state'}': which column holds it?")
     return Columns.of(state, action, next_state, terminal=list(terminal), bins=bins, text_labels=not typed, **plain)
+
+
+def take_counts(log: str, options: dict[str, Any]) -> tuple[TransitionCounts, Columns | None] | None:
+    """Counts that were made before, where the log is a file of them; their columns are known, and none may be given."""
+    from pastwise.loading import load_counts
+
+    if Path(log).suffix != ".safetensors":
+        return None
+    names = ("state", "action", "next_state", "episode", "time", "max_gap", "terminal", "count", "weight", "task")
+    given = [name for name in (*names, "age", "half_life", "bins", "typed_labels") if options.pop(name)]
+    if given:
+        raise ValueError(f"{log} holds counts, whose columns are known; leave out --{given[0].replace('_', '-')}")
+    return load_counts(log)
 
 
 def _bins(text: str) -> tuple[str, list[float] | int]:
