@@ -27,9 +27,7 @@ def counted(records: list[tuple[str, str, str]]) -> pw.TransitionCounts:
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.lists(RECORD, min_size=1, max_size=6), min_size=1, max_size=3))
 def test_counts_of_parts_are_those_of_the_whole_in_any_order(parts: list[list[tuple[str, str, str]]]) -> None:
-    whole = pw.count_transitions(
-        table([record for part in parts for record in part]), state="s", action="a", next_state="n"
-    )
+    whole = counted([record for part in parts for record in part])
     with TemporaryDirectory() as folder:
         files = [Path(folder) / f"{i}.safetensors" for i in range(len(parts))]
         for part, file in zip(parts, files, strict=True):
