@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -16,15 +16,15 @@ from pastwise.adapters.decode import Finding, Reading
 from pastwise.adapters.episodes import read_episodes
 from pastwise.adapters.sources import library_of
 from pastwise.adapters.tables import LogWarning, read_log, warn_of
-from pastwise.agents import behaviour_rule, uniform_rule
+from pastwise.agents import behaviour_rule
 from pastwise.counts import LiveCounts, TransitionCounts
+from pastwise.fitted import Fitted
 from pastwise.goal import Goal
 from pastwise.ideal import IdealModel
-from pastwise.methods import METHODS, Planned, plan_rule
-from pastwise.numerics import FloatArray, normalise
+from pastwise.methods import METHODS
+from pastwise.numerics import FloatArray
 from pastwise.posterior import (
     gather_evidence,
-    learned_rule,
     prior_concentration,
     rule_interval,
     similarity_of,
@@ -33,11 +33,7 @@ from pastwise.posterior import (
 from pastwise.report.figures import PolicyPicture
 from pastwise.results import (
     Evaluation,
-    Evidence,
     Explanation,
-    Foreseen,
-    PlannedReason,
-    Reason,
     Rule,
     Support,
     known_index,
@@ -60,37 +56,6 @@ SIMILARITIES = {f.__name__: f for f in (normalised_similarity, plain_similarity)
 class NotFittedError(ValueError, AttributeError):
     """Something was asked of a learner that has not learned yet."""
 
-
-@dataclass
-class _Fitted:
-    """All that a learner knows after learning."""
-
-    counts: TransitionCounts
-    columns: Columns | None
-    findings: tuple[Finding, ...]
-    library: str | None
-    ideal: IdealModel
-    prior: FloatArray
-    live: LiveCounts
-    evidence: FloatArray
-    params: dict[str, Any]
-    updates: int = 0
-    counted_after: int = 0
-    planned: Planned | None = None
-    planned_after: int = 0
-
-    def prior_of(self, state: int) -> FloatArray:
-        """Prior concentration of a state's actions: [A]."""
-        return np.asarray(self.prior[state if len(self.prior) > 1 else 0])
-
-    @property
-    def prior_rule(self) -> FloatArray:
-        """Rule for a state that the log does not have: every action that is allowed anywhere, alike: [A]."""
-        return normalise(np.asarray(self.ideal.allowed.any(axis=0), dtype=np.float64))
-
-
-REPLAN = 0.01
-"""A planner answers for a single state by its last plan until the records have grown by this share."""
 
 NO_COLUMNS = "this learner was fitted on counts, not on a table: its columns are not known; merge counts instead"
 
@@ -214,7 +179,7 @@ class TransferLearner:
             raise ValueError("counts of several logs: take their total() first, or name them as tasks")
         ideal = self.goal.on(counts.states, counts.actions)
         weighted = self._weighted(counts, ideal)
-        self._fitted = _Fitted(
+        self._fitted = Fitted(
             counts=counts,
             columns=columns,
             findings=findings,
@@ -298,7 +263,7 @@ class TransferLearner:
     # Answers.
 
     @property
-    def _fit(self) -> _Fitted:
+    def _fit(self) -> Fitted:
         if not hasattr(self, "_fitted"):
             raise NotFittedError("this learner has not learned yet; call fit first")
         return self._fitted
@@ -321,35 +286,14 @@ class TransferLearner:
     @property
     def counts_(self) -> TransitionCounts:
         """The log, counted, with all that was learned since."""
-        f = self._fit
-        if f.counted_after < f.updates:
-            f.counts = f.live.counts()
-            f.live, f.counted_after = LiveCounts(f.counts), f.updates
-        return f.counts
+        return self._fit.all_counts()
 
     @property
     def rule_(self) -> Rule:
         """The learned rule of every state."""
         f = self._fit
         fallback = f.prior_rule if f.params["on_unseen"] == "prior" else None
-        rule = learned_rule(f.evidence, f.prior) if self._is_tl else self._plan(0).rule
-        return Rule(f.counts.states, f.counts.actions, rule, f.evidence.sum(axis=-1), fallback, f.library)
-
-    @property
-    def _is_tl(self) -> bool:
-        """Whether the rule adds up from single records."""
-        return bool(self._fit.params["agent"] == "TL")
-
-    def _plan(self, patience: float) -> Planned:
-        """What the method plans, made anew once the records have grown by more than this share."""
-        f = self._fit
-        new = f.updates - f.planned_after
-        if f.planned is None or new > patience * f.counts.num_records:
-            p = f.params
-            counts = self._weighted(self.counts_, f.ideal)
-            f.planned = plan_rule(p["agent"], counts, f.ideal, p["similarity"], p["prior_count"])
-            f.planned_after = f.updates
-        return f.planned
+        return Rule(f.counts.states, f.counts.actions, f.rule(), f.evidence.sum(axis=-1), fallback, f.library)
 
     def rule(self, state: Label) -> dict[Label, float]:
         """The learned rule of one state, in a time that does not depend on the number of states.
@@ -358,12 +302,7 @@ class TransferLearner:
         """
         f = self._fit
         index = known_index(f.counts.states, state, refuse=f.params["on_unseen"] == "refuse")
-        if index is None:
-            row = f.prior_rule
-        elif self._is_tl:
-            row = learned_rule(f.evidence[index], f.prior_of(index))
-        else:
-            row = self._plan(REPLAN).rule[index]
+        row = f.prior_rule if index is None else f.row(index)
         return dict(zip(f.counts.actions.labels, row.tolist(), strict=True))
 
     def rule_intervals(self) -> tuple[FloatArray, FloatArray]:
@@ -391,34 +330,7 @@ class TransferLearner:
         states, actions = f.counts.states, f.counts.actions
         s = states.index(state)
         chosen = range(len(actions)) if action is None else [actions.index(action)]
-        reason = self._reason if self._plan(0).value is None else self._planned_reason
-        return Explanation(states.labels[s], {actions.labels[a]: reason(s, a) for a in chosen}, f.params["agent"])
-
-    def _reason(self, s: int, a: int) -> Reason:
-        f, plan = self._fit, self._plan(0)
-        prior = f.prior_of(s)
-        kept = (1 - plan.exploring) / float(f.evidence[s].sum() + prior.sum())
-        row = f.live.row(s, a)
-        weight = row.weight * similarity_of(row, f.ideal, f.params["similarity"])
-        evidence = [
-            Evidence(f.counts.states.labels[n], int(r), float(w), float(w) * kept)
-            for n, r, w in zip(row.next_state, row.records, weight, strict=True)
-        ]
-        uniform = np.broadcast_to(uniform_rule(f.ideal), plan.rule.shape)[s, a]
-        of_prior = float(prior[a] * kept + plan.exploring * uniform)
-        return Reason(float(plan.rule[s, a]), of_prior, tuple(sorted(evidence, key=lambda e: -e.share)))
-
-    def _planned_reason(self, s: int, a: int) -> PlannedReason:
-        f, plan = self._fit, self._plan(0)
-        row = f.live.row(s, a)
-        similarity, share = similarity_of(row, f.ideal, f.params["similarity"]), row.weight / row.weight.sum()
-        evidence = [
-            Foreseen(f.counts.states.labels[n], int(r), float(w), float(part))
-            for n, r, w, part in zip(row.next_state, row.records, similarity, share, strict=True)
-        ]
-        value, doubt, example = (float(np.asarray(part)[s, a]) for part in (plan.value, plan.attitude, plan.example))
-        order = tuple(sorted(evidence, key=lambda e: -e.share))
-        return PlannedReason(float(plan.rule[s, a]), value, doubt, example, order)
+        return Explanation(states.labels[s], {actions.labels[a]: f.reason(s, a) for a in chosen}, f.params["agent"])
 
     def evaluate(self, log: Any = None, *, initial: Mapping[Label, float] | None = None, **options: Any) -> Evaluation:
         """Whether the rule is better than what was done and than acting at random, from the log alone.

@@ -193,3 +193,10 @@ def by_name(option: str, pairs: Iterable[tuple[str, Any]]) -> dict[Any, Any]:
             raise ValueError(f"{option} is given twice for {name!r}")
         values[name] = value
     return values
+
+
+def print_table(table: Any) -> None:
+    """Print a table of rich."""
+    from rich.console import Console
+
+    Console(highlight=False).print(table)

@@ -1,0 +1,115 @@
+"""What a learner knows after learning, by index, and what follows from it: rules, plans and reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pastwise.adapters.columns import Columns
+from pastwise.adapters.decode import Finding
+from pastwise.agents import uniform_rule
+from pastwise.counts import LiveCounts, TransitionCounts
+from pastwise.ideal import IdealModel
+from pastwise.methods import Planned, plan_rule
+from pastwise.numerics import FloatArray, normalise
+from pastwise.posterior import learned_rule, similarity_of
+from pastwise.results import Evidence, Foreseen, PlannedReason, Reason
+
+REPLAN = 0.01
+"""A planner answers for a single state by its last plan until the records have grown by this share."""
+
+
+@dataclass
+class Fitted:
+    """All that a learner knows after learning.
+
+    Attributes
+    ----------
+    counts : TransitionCounts
+        The log, as far as it was counted; ``live`` has every record since, weighted by task.
+    prior : [1 or S, A]
+    evidence : [S, A]
+    params : dict
+        The learner's arguments when it learned.
+    """
+
+    counts: TransitionCounts
+    columns: Columns | None
+    findings: tuple[Finding, ...]
+    library: str | None
+    ideal: IdealModel
+    prior: FloatArray
+    live: LiveCounts
+    evidence: FloatArray
+    params: dict[str, Any]
+    updates: int = 0
+    counted_after: int = 0
+    planned: Planned | None = None
+    planned_after: int = 0
+
+    def prior_of(self, state: int) -> FloatArray:
+        """Prior concentration of a state's actions: [A]."""
+        return np.asarray(self.prior[state if len(self.prior) > 1 else 0])
+
+    @property
+    def prior_rule(self) -> FloatArray:
+        """Rule for a state that the log does not have: every action that is allowed anywhere, alike: [A]."""
+        return normalise(np.asarray(self.ideal.allowed.any(axis=0), dtype=np.float64))
+
+    def all_counts(self) -> TransitionCounts:
+        """The log with every record since."""
+        if self.counted_after < self.updates:
+            self.counts = self.live.counts()
+            self.live, self.counted_after = LiveCounts(self.counts), self.updates
+        return self.counts
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the rule adds up from single records: TL's."""
+        return bool(self.params["agent"] == "TL")
+
+    def plan(self, patience: float) -> Planned:
+        """What the method plans, made anew once the records have grown by more than this share."""
+        new = self.updates - self.planned_after
+        if self.planned is None or new > patience * self.counts.num_records:
+            p = self.params
+            self.planned = plan_rule(p["agent"], self.live.counts(), self.ideal, p["similarity"], p["prior_count"])
+            self.planned_after = self.updates
+        return self.planned
+
+    def rule(self) -> FloatArray:
+        """The rule of every state, of all records: [S, A]."""
+        return learned_rule(self.evidence, self.prior) if self.adds_up else self.plan(0).rule
+
+    def row(self, state: int) -> FloatArray:
+        """The rule of one state, [A]; a planner's may be `REPLAN` behind."""
+        if self.adds_up:
+            return learned_rule(self.evidence[state], self.prior_of(state))
+        return np.asarray(self.plan(REPLAN).rule[state])
+
+    def reason(self, state: int, action: int) -> Reason | PlannedReason:
+        """Why an action has its probability."""
+        plan, row = self.plan(0), self.live.row(state, action)
+        similarity, probability = similarity_of(row, self.ideal, self.params["similarity"]), plan.rule[state, action]
+        labels = [self.counts.states.labels[n] for n in row.next_state]
+        if plan.value is not None:
+            share = row.weight / row.weight.sum()
+            foreseen = [
+                Foreseen(label, int(r), float(w), float(part))
+                for label, r, w, part in zip(labels, row.records, similarity, share, strict=True)
+            ]
+            order = tuple(sorted(foreseen, key=lambda e: -e.share))
+            parts = (plan.value, plan.attitude, plan.example)
+            value, doubt, example = (float(np.asarray(part)[state, action]) for part in parts)
+            return PlannedReason(float(probability), value, doubt, example, order)
+        prior = self.prior_of(state)
+        kept = (1 - plan.exploring) / float(self.evidence[state].sum() + prior.sum())
+        evidence = [
+            Evidence(label, int(r), float(w), float(w) * kept)
+            for label, r, w in zip(labels, row.records, row.weight * similarity, strict=True)
+        ]
+        uniform = np.broadcast_to(uniform_rule(self.ideal), plan.rule.shape)[state, action]
+        of_prior = float(prior[action] * kept + plan.exploring * uniform)
+        return Reason(float(probability), of_prior, tuple(sorted(evidence, key=lambda e: -e.share)))

@@ -1,0 +1,172 @@
+"""Commands that run studies: the paper's, calibration, and the applications."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pastwise.options import File, json_option, print_table
+from pastwise.report.terminal import progress
+
+if TYPE_CHECKING:
+    from pastwise.experiments.reproduction import Reproduction
+
+OK = 0
+
+
+@click.command()
+@click.option("--runs", type=click.IntRange(min=1), default=100, show_default=True, help="Random systems to simulate.")
+@click.option("--seed", type=click.IntRange(min=0), default=10, show_default=True, help="Seed of the random numbers.")
+@click.option("--out", type=File, default=Path("reproduction"), show_default=True, help="Folder for the results.")
+@click.option(
+    "--transitions",
+    type=click.Choice(["uniform", "dirichlet"]),
+    default="uniform",
+    show_default=True,
+    help="How rows of a transition model are drawn: uniform numbers, normalised, or Dirichlet(1).",
+)
+@click.option(
+    "--methods",
+    type=click.Choice(["paper", "all"]),
+    default="paper",
+    show_default=True,
+    help="The paper's five methods and two references, or all that pastwise has.",
+)
+@click.option("--skip-timing", is_flag=True, help="Leave out the figure of time, which takes some seconds.")
+@json_option
+def reproduce(runs: int, seed: int, out: Path, transitions: str, methods: str, skip_timing: bool, as_json: bool) -> int:
+    """Run the paper's study: tables, claims and figures into a folder."""
+    from pastwise.adapters.files import staged
+    from pastwise.experiments import paper, reproduction
+    from pastwise.report.figures import require_matplotlib
+
+    require_matplotlib()
+    study = paper.PaperStudy(
+        runs=runs,
+        seed=seed,
+        draw_rows=paper.ROWS[transitions],
+        methods={"paper": paper.PAPER_METHODS, "all": paper.ALL_METHODS}[methods],
+    )
+    with staged(out, owned=reproduction.OPTIONAL_FILES) as folder:
+        with progress("Simulating", reproduction.steps(study, not skip_timing)) as advance:
+            result = reproduction.reproduce(study, not skip_timing, advance)
+        result.write(folder)
+    if as_json:
+        click.echo(json.dumps(result.content(), allow_nan=False))
+    else:
+        _print_reproduction(result, out)
+    return OK
+
+
+def _print_reproduction(result: Reproduction, out: Path) -> None:
+    from pastwise.report.terminal import gains_table
+
+    print_table(gains_table(result.content()["rows"]))
+    for claim in result.claims:
+        click.secho(
+            f"{claim.verdict:>13}", nl=False, fg={"holds": "green", "does not hold": "red"}.get(claim.verdict, "yellow")
+        )
+        click.echo(f"  {claim.claim}")
+    click.echo(f"Tables, claims and figures are in {out}/")
+
+
+@click.group()
+def study() -> None:
+    """Studies behind the claims that pastwise makes for itself."""
+
+
+@study.command()
+@click.option(
+    "--systems", type=click.IntRange(min=1), default=100, show_default=True, help="Random systems per setting."
+)
+@click.option("--draws", type=click.IntRange(min=1), default=400, show_default=True, help="Drawn models per system.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random numbers.")
+@click.option("--out", type=File, default=Path("calibration"), show_default=True, help="Folder for the results.")
+@json_option
+def calibration(systems: int, draws: int, seed: int, out: Path, as_json: bool) -> int:
+    """Do the stated intervals and verdicts hold? Random systems with known truth."""
+    from pastwise.adapters.files import staged
+    from pastwise.experiments.calibration import calibrate, cells, table
+    from pastwise.report.figures import require_matplotlib
+
+    require_matplotlib()
+    with staged(out) as folder:
+        with progress("Simulating", len(cells())) as advance:
+            result = calibrate(systems, draws, seed, advance)
+        result.write(folder)
+    click.echo(json.dumps(result.content()) if as_json else f"{table(result)}\nTable, rates and figure are in {out}/")
+    return OK
+
+
+quick_option = click.option("--quick", is_flag=True, help="A small version, in seconds.")
+seeds_option = click.option(
+    "--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="Logs of each size."
+)
+
+
+@study.command("icu-sepsis")
+@quick_option
+@seeds_option
+@click.option("--patients", type=click.IntRange(min=10), default=5000, show_default=True, help="Treated by each agent.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random numbers.")
+@click.option("--out", type=File, default=Path("icu-sepsis"), show_default=True, help="Folder for the results.")
+@json_option
+def icu_sepsis(quick: bool, seeds: int, patients: int, seed: int, out: Path, as_json: bool) -> int:
+    """Survival that each method attains on ICU-Sepsis, from logs of the expert and of chance, and while it learns."""
+    from pastwise.adapters.files import staged
+    from pastwise.experiments.icu import AGENTS, QUICK_SIZES, SIZES, icu_settings, treat_online
+    from pastwise.experiments.transfer import survey
+    from pastwise.report.figures import online_plot, require_matplotlib
+
+    require_matplotlib()
+    seeds, patients = (min(seeds, 2), min(patients, 100)) if quick else (seeds, patients)
+    settings = icu_settings(QUICK_SIZES if quick else SIZES)
+    with staged(out) as folder:
+        with progress("Learning", sum(len(s.sizes) for s in settings) * seeds + len(AGENTS)) as advance:
+            result = survey(settings, seeds, seed, advance)
+            online = treat_online(patients, seed, advance)
+        extra = {"online": {"patients": patients, "survival": online}}
+        result.write(folder, "icu-sepsis", extra)
+        for suffix in ("png", "pdf"):
+            online_plot(online, patients).savefig(folder / f"online.{suffix}")
+    click.echo(
+        json.dumps({**result.content(), **extra})
+        if as_json
+        else f"{result.page()}{_online_page(online, patients)}\nTables and figures are in {out}/"
+    )
+    return OK
+
+
+def _online_page(survival: dict[str, list[float]], patients: int) -> str:
+    lines = [f"Survival of {patients:,} patients while the agent learns: all, first tenth, last tenth", ""]
+    lines += ["| agent | all | first | last |", "|---|---|---|---|"]
+    for name, shares in survival.items():
+        mean = sum(shares) / len(shares)
+        lines.append(f"| {name} | {mean:.4f} | {shares[0]:.4f} | {shares[-1]:.4f} |")
+    return "\n".join([*lines, ""])
+
+
+@study.command("gridworlds")
+@quick_option
+@seeds_option
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random numbers.")
+@click.option("--out", type=File, default=Path("gridworlds"), show_default=True, help="Folder for the results.")
+@json_option
+def grid_worlds(quick: bool, seeds: int, seed: int, out: Path, as_json: bool) -> int:
+    """Success of each method in gridworlds, from logs that were made for another target."""
+    from pastwise.adapters.files import staged
+    from pastwise.experiments.gridworlds import QUICK_SIZES, SIZES, gridworlds
+    from pastwise.experiments.transfer import survey
+    from pastwise.report.figures import require_matplotlib
+
+    require_matplotlib()
+    settings, seeds = gridworlds(QUICK_SIZES if quick else SIZES), min(seeds, 2) if quick else seeds
+    with staged(out) as folder:
+        with progress("Learning", sum(len(s.sizes) for s in settings) * seeds) as advance:
+            result = survey(settings, seeds, seed, advance)
+        result.write(folder, "gridworlds")
+    click.echo(json.dumps(result.content()) if as_json else f"{result.page()}\nTables and figures are in {out}/")
+    return OK
