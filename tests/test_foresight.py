@@ -348,7 +348,8 @@ def test_rule_follows_from_what_the_plan_weighs(seed: int, attitude: Attitude) -
     world = World.random(seed)
     plan = plan_of(world.ideal, world.counts, attitude)
     allowed = world.ideal.allowed
-    typical = np.where(allowed, plan.doubt, 0).sum(axis=-1, keepdims=True) / 3
+    known = np.where(allowed, believe(world.counts).weight, 0.0)
+    typical = (known * plan.doubt).sum(axis=-1, keepdims=True) / known.sum(axis=-1, keepdims=True)
     index = (plan.value + plan.attitude + plan.example) / (TEMPERATURE * typical)
     expected = np.where(allowed, np.exp(index - np.where(allowed, index, -np.inf).max(axis=-1, keepdims=True)), 0)
     np.testing.assert_allclose(plan.rule, expected / expected.sum(axis=-1, keepdims=True), rtol=1e-6, atol=1e-12)

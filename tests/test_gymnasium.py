@@ -453,3 +453,22 @@ def test_counts_of_several_logs_add_up() -> None:
     both: TransitionCounts = one + two
     assert both.num_records == one.num_records + two.num_records
     assert both.states == one.states
+
+
+class Over(Walk):
+    """Over as soon as it is reset: it takes no step."""
+
+    def step(self, action: Any) -> Any:
+        raise AssertionError("cannot step a finished episode")
+
+
+def test_an_environment_that_is_over_at_reset_is_refused() -> None:
+    env = Over(spaces.Discrete(2), spaces.Discrete(2), steps=1)
+    with pytest.raises(ValueError, match="does not take a first step after reset: cannot step a finished episode"):
+        collect(env, lambda state, rng: 0, 3, generator())
+
+
+def test_images_are_too_many_states_to_count() -> None:
+    image = Walk(spaces.Box(0, 255, (84, 84), np.uint8), spaces.Discrete(2), steps=1)
+    with pytest.raises(ValueError, match=r"there are about 10\^\d+ states, and more than 1,000,000 are not enumerated"):
+        GymSystem(image, bins=20)

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,10 +69,11 @@ def test_a_planner_waits_for_enough_records_to_answer_anew() -> None:
     many = pw.TransferLearner(MILD, agent="TL_foresight").fit({k: v * 5 for k, v in LOG.items()}, **COLUMNS)
     before = many.rule("cold")
     for _ in range(4):
-        many.update("cold", "wait", "mild")
+        many.update("cold", "cool", "mild")
     assert many.rule("cold") == before, "4 new records of 400 are not more than 1 %"
-    many.update("cold", "wait", "mild")
-    assert many.rule("cold") != before
+    for _ in range(60):
+        many.update("cold", "cool", "mild")
+    assert many.rule("cold")["cool"] > 0.99 > 0.01 > before["cool"]
 
 
 @pytest.mark.parametrize("agent", METHODS)
@@ -94,6 +96,52 @@ def test_reasons_of_every_method(agent: str) -> None:
         assert heat["value"] > content["actions"]["wait"]["value"]
         assert "rests on 10 records that led to mild" in str(explanation)
         assert "rests on no record" in str(explanation)
+
+
+@pytest.mark.parametrize("agent", ["FPD_learn", "TL_foresight"])
+def test_what_is_not_allowed_has_no_value(agent: str) -> None:
+    found = learner(agent, pw.Goal(prefer={"mild": 1}, forbid=[("cold", "heat")])).explain("cold", "heat")
+    content = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert content["actions"]["heat"]["value"] is None
+    assert "not allowed by the goal" in str(found)
+
+
+def test_prior_counts_are_used_or_refused() -> None:
+    def with_prior(agent: str) -> pw.TransferLearner:
+        return pw.TransferLearner(MILD, agent=agent, prior_count=5.0).fit(LOG, **COLUMNS)
+
+    for agent in ("TL", "TL_explore", "FPD_learn"):
+        assert not np.allclose(with_prior(agent).rule_.probabilities, learner(agent).rule_.probabilities)
+    with pytest.raises(ValueError, match="TL_foresight reads its prior from the log"):
+        with_prior("TL_foresight")
+
+
+def test_foresight_does_not_wait_for_ever_where_the_past_did() -> None:
+    """A corridor 1, 2, 3 to the goal 4, in which the past mostly waited; once, in 1, it jumped to its ruin."""
+    log: dict[str, list[Any]] = {"s": [1], "a": ["jump"], "n": [0]}
+    for cell in (1, 2, 3):
+        log["s"] += [cell] * 1000
+        log["a"] += ["wait"] * 800 + ["right"] * 200
+        log["n"] += [cell] * 800 + [cell + 1] * 200
+    goal = pw.Goal(prefer={4: 1})
+    found = pw.TransferLearner(goal, agent="TL_foresight").fit(
+        log, state="s", action="a", next_state="n", terminal=[0, 4]
+    )
+    assert all(found.rule(cell)["right"] > 0.99 for cell in (1, 2, 3))
+
+
+def test_preferred_actions_do_not_put_off_the_end() -> None:
+    """To go right leads to the goal and is preferred; to dither earns nothing."""
+    rng = np.random.default_rng(0)
+    cell = rng.integers(1, 6, size=2000)
+    way = rng.integers(3, size=2000)
+    then = cell + np.array([-1, 1, 0])[way]
+    log = {"s": cell.tolist(), "a": np.array(["left", "right", "stay"])[way].tolist(), "n": then.tolist()}
+    goal = pw.Goal(prefer={6: 1}, prefer_actions={"right": 1.0, "stay": 0.5})
+    found = pw.TransferLearner(goal, agent="TL_foresight").fit(
+        log, state="s", action="a", next_state="n", terminal=[0, 6]
+    )
+    assert all(found.rule(c)["right"] > 0.99 for c in range(1, 6))
 
 
 def test_exploration_is_for_want_of_good_data() -> None:

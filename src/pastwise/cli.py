@@ -194,7 +194,8 @@ def _keep(learner: TransferLearner, output: Path | None, plots: Path | None = No
 
 def _show(learner: TransferLearner, as_json: bool, output: Path | None, verdict: dict[str, Any] | None = None) -> None:
     rule, support = learner.rule_, learner.support()
-    notes = [finding.message for finding in learner.findings_] + support.warnings()
+    by_similarity = learner.agent in ("TL", "TL_explore")  # planners rest on records, not on similarity
+    notes = [finding.message for finding in learner.findings_] + (support.warnings() if by_similarity else [])
     if as_json:
         labels = ([*rule.to_dict()], [*next(iter(rule.to_dict().values()))])
         content = {

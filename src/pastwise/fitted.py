@@ -101,6 +101,8 @@ class Fitted:
                 for label, r, w, part in zip(labels, row.records, similarity, share, strict=True)
             ]
             order = tuple(sorted(foreseen, key=lambda e: -e.share))
+            if not np.broadcast_to(self.ideal.allowed, plan.rule.shape)[state, action]:
+                return PlannedReason(float(probability), None, 0.0, 0.0, order)
             parts = (plan.value, plan.attitude, plan.example)
             value, doubt, example = (float(np.asarray(part)[state, action]) for part in parts)
             return PlannedReason(float(probability), value, doubt, example, order)

@@ -64,6 +64,11 @@ class Attitude(Protocol):
         ...
 
 
+def _require_deviations(number: float) -> None:
+    if not 0 <= number < np.inf:
+        raise ValueError(f"the deviations must be a number of doubts, at least 0, not {number}")
+
+
 @dataclass(frozen=True)
 class Optimism:
     """Doubt speaks for an action, the more the less the past was worth: trying it teaches.
@@ -72,6 +77,9 @@ class Optimism:
     """
 
     deviations: float = 1.5
+
+    def __post_init__(self) -> None:
+        _require_deviations(self.deviations)
 
     def doubt(self, worth: FloatArray) -> FloatArray:
         """Doubts to add to a value: [...]."""
@@ -90,6 +98,9 @@ class Pessimism:
     """
 
     deviations: float = 1.0
+
+    def __post_init__(self) -> None:
+        _require_deviations(self.deviations)
 
     def doubt(self, worth: FloatArray) -> FloatArray:
         """Doubts to add to a value: [...]."""
@@ -135,7 +146,7 @@ class Desire:
         if scale == 0:  # everything is wanted alike
             return cls(np.zeros(following.shape), np.zeros(doing.shape), ends, np.zeros(len(ends)))
         wanted = np.flatnonzero((following > following.min()).any(axis=(0, 1)))
-        zero = ideal.log_scale if len(ends) and not ideal.normalised else scale
+        zero = scale if not len(ends) else -following.min() if ideal.normalised else ideal.log_scale
         following = (following + zero) / scale
         until_end = not ideal.normalised or bool(np.isin(wanted, ends).all())
         after = np.zeros(len(ends)) if until_end else following[..., ends].max(axis=(0, 1))
@@ -304,12 +315,13 @@ def plan(
     worth = worth_of(belief, past, desire, uniform, since)
     allowed = uniform > 0
     spread = np.where(past.served, attitude.doubt(worth), Optimism().doubt(worth))[..., None, None]
+    known = normalise(np.where(allowed, belief.weight, 0.0))  # what was never tried does not make the rest doubtful
     example = np.where(allowed, (1 - ERROR) * past.example + ERROR * uniform, 1.0)
     leaning = EXAMPLE * attitude.example(worth)[..., None, None] * np.log(example)
 
     def choose(mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
         doubt = np.sqrt(variance / (belief.weight + 1))
-        typical = np.maximum((doubt * uniform).sum(axis=-1, keepdims=True), DOUBTLESS)
+        typical = np.maximum((doubt * known).sum(axis=-1, keepdims=True), DOUBTLESS)
         index = np.where(allowed, mean + spread * doubt + typical * leaning, -np.inf)
         rule = np.exp((index - fold(np.maximum, index)[..., None]) / (TEMPERATURE * typical))
         return normalise(rule), mean + spread * doubt
@@ -317,7 +329,7 @@ def plan(
     value = _look_ahead(belief, desire, horizon - 1, choose)
     mean, variance = desire.moments(belief, value)
     doubt = np.sqrt(variance / (belief.weight + 1))
-    typical = (doubt * uniform).sum(axis=-1, keepdims=True)
+    typical = (doubt * known).sum(axis=-1, keepdims=True)
     return Plan(choose(mean, variance)[0], mean, doubt, spread * doubt, typical * leaning, worth)
 
 

@@ -71,7 +71,7 @@ class TransferLearner:
         How to learn: ``TL``, ``TL_explore``, ``FPD_learn`` or ``TL_foresight``; see `methods`.
     prior_count : float, optional
         nu_0, the prior count of every (state, action, next state); by default the goal's smallest probability over
-        the number of states.
+        the number of states. TL_foresight has none: it reads its prior from the log.
     similarity : Similarity
         How well a past transition serves the goal.
     past_goals : tasks with goals, optional
@@ -173,6 +173,8 @@ class TransferLearner:
         """Learn from counts; what cannot be learned from is an error that leaves the learner as it was."""
         if self.agent not in METHODS:
             raise ValueError(f"unknown agent {self.agent!r}; known are {', '.join(METHODS)}")
+        if self.agent == "TL_foresight" and self.prior_count is not None:
+            raise ValueError("TL_foresight reads its prior from the log; leave out the prior count")
         if self.on_unseen not in ("prior", "refuse"):
             raise ValueError(f"on_unseen is 'prior' or 'refuse', not {self.on_unseen!r}")
         if counts.shape and counts.tasks is None:

@@ -46,22 +46,28 @@ class Planned:
     exploring: float = 0.0
 
 
-def _tl(counts: TransitionCounts, ideal: IdealModel, prior: FloatArray, similarity: Similarity) -> Planned:
-    return Planned(learned_rule(gather_evidence(counts, ideal, similarity), prior))
+def _tl(counts: TransitionCounts, ideal: IdealModel, prior_count: float | None, similarity: Similarity) -> Planned:
+    evidence = gather_evidence(counts, ideal, similarity)
+    return Planned(learned_rule(evidence, prior_concentration(ideal, prior_count)))
 
 
-def _tl_explore(counts: TransitionCounts, ideal: IdealModel, prior: FloatArray, similarity: Similarity) -> Planned:
+def _tl_explore(
+    counts: TransitionCounts, ideal: IdealModel, prior_count: float | None, similarity: Similarity
+) -> Planned:
     """The gate is judged by the whole log: counts forget which records came last."""
     evidence = gather_evidence(counts, ideal, similarity)
-    rule, total = learned_rule(evidence, prior), counts.weight.sum()
+    rule, total = learned_rule(evidence, prior_concentration(ideal, prior_count)), counts.weight.sum()
     if total and evidence.sum() / total >= Gate().threshold:
         return Planned(rule)
     epsilon = EpsilonGreedy().epsilon
     return Planned((1 - epsilon) * rule + epsilon * uniform_rule(ideal), exploring=epsilon)
 
 
-def _fpd_learn(counts: TransitionCounts, ideal: IdealModel, prior: FloatArray, similarity: Similarity) -> Planned:
-    rule = first_rule(LearnedModel(counts, default_prior_count(ideal)), ideal, HORIZON)
+def _fpd_learn(
+    counts: TransitionCounts, ideal: IdealModel, prior_count: float | None, similarity: Similarity
+) -> Planned:
+    background = default_prior_count(ideal) if prior_count is None else prior_count
+    rule = first_rule(LearnedModel(counts, background), ideal, HORIZON)
     require_feasible(rule, np.arange(len(rule)))
     with np.errstate(divide="ignore"):
         preference = np.log(rule) - np.where(ideal.allowed, ideal.log_rule, 0.0)
@@ -69,13 +75,15 @@ def _fpd_learn(counts: TransitionCounts, ideal: IdealModel, prior: FloatArray, s
     return Planned(rule, preference - preference.max(axis=-1, keepdims=True), zeros, zeros)
 
 
-def _tl_foresight(counts: TransitionCounts, ideal: IdealModel, prior: FloatArray, similarity: Similarity) -> Planned:
+def _tl_foresight(
+    counts: TransitionCounts, ideal: IdealModel, prior_count: float | None, similarity: Similarity
+) -> Planned:
     agent = TLForesight(ideal, Pessimism())
     plan = agent.plan(agent.start(counts))
     return Planned(plan.rule, plan.value, plan.attitude, plan.example)
 
 
-Way = Callable[[TransitionCounts, IdealModel, FloatArray, Similarity], Planned]
+Way = Callable[[TransitionCounts, IdealModel, float | None, Similarity], Planned]
 
 METHODS: dict[str, Way] = {
     "TL": _tl,
@@ -92,4 +100,4 @@ def plan_rule(
     """The rule that a method learns from counts without leading axes."""
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}; known are {', '.join(METHODS)}")
-    return METHODS[method](counts, ideal, prior_concentration(ideal, prior_count), similarity)
+    return METHODS[method](counts, ideal, prior_count, similarity)

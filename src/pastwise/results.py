@@ -268,21 +268,24 @@ class PlannedReason:
 
     Attributes
     ----------
-    value : what is foreseen of the action
+    value : what is foreseen of the action; None where the goal does not allow it
     doubt : what the doubt of that value adds to it
     example : what the past's example adds
     evidence : the transitions that the value rests on
     """
 
     probability: float
-    value: float
+    value: float | None
     doubt: float
     example: float
     evidence: tuple[Foreseen, ...]
 
     def lines(self) -> Iterator[str]:
         """In words."""
-        yield f"value {self.value:.4g}, doubt {self.doubt:+.4g}, the past's example {self.example:+.4g}"
+        if self.value is None:
+            yield "not allowed by the goal"
+        else:
+            yield f"value {self.value:.4g}, doubt {self.doubt:+.4g}, the past's example {self.example:+.4g}"
         for e in self.evidence:
             yield f"rests on {_records(e)} ({100 * e.share:.3g} %), similarity {e.similarity:.4g}"
         if not self.evidence:
@@ -320,6 +323,8 @@ class Explanation:
         lines = [f"In {key_of(self.state)}{'' if self.method == 'TL' else f', by {self.method}'}:"]
         for action, reason in sorted(self.actions.items(), key=lambda item: -item[1].probability):
             lines += [f"  {key_of(action)}  {reason.probability:.4g}", *(f"    {line}" for line in reason.lines())]
+            if self.method == "TL_explore":
+                lines[-1] += " and for exploring"
         return "\n".join(lines)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
-from math import prod
+from math import log10, prod
 from typing import Any, Protocol
 
 import numpy as np
@@ -214,8 +214,9 @@ def _space(labels: Sequence[Sequence[Label]], names: tuple[str, ...], what: str)
     number = prod(map(len, labels))
     if number > MAX_STATES:
         advice = "give fewer bins, or wrap the environment" if what == "state" else "wrap the environment"
+        many = f"{number:,}" if number < 10**15 else f"about 10^{round(number.bit_length() * log10(2))}"
         raise ValueError(
-            f"there are {number:,} {what}s, and more than {MAX_STATES:,} are not enumerated; {advice} so that "
+            f"there are {many} {what}s, and more than {MAX_STATES:,} are not enumerated; {advice} so that "
             "fewer are told apart"
         )
     return Space(tuple(product(*labels)) if len(names) > 1 else tuple(labels[0]), names)

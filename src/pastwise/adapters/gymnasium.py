@@ -323,7 +323,12 @@ def collect(
         observations.append([deepcopy(system.observation)])
         for time in range(max_steps):
             action = system.coding.choose(policy, int(state), choice)
-            next_state = system.step(state, np.asarray(action), world)
+            try:
+                next_state = system.step(state, np.asarray(action), world)
+            except Exception as error:
+                if time > 0 or isinstance(error, ValueError):
+                    raise
+                raise ValueError(f"the environment does not take a first step after reset: {error}") from error
             records.append((int(state), action, int(next_state), system.reward, system.terminated, episode, time))
             observations[-1].append(deepcopy(system.observation))
             state = next_state
