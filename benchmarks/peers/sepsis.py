@@ -30,7 +30,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -147,9 +146,7 @@ def load_peer(threads: int) -> None:
 
 
 def load_system() -> KnownSystem:
-    """ICU-Sepsis; this script has its package's name, and its folder must not be searched for that."""
-    here = Path(__file__).resolve().parent
-    sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != here]
+    """ICU-Sepsis, or a message where it is not installed."""
     try:
         return icu_sepsis()
     except ValueError as error:
