@@ -94,7 +94,7 @@ def test_studies_from_the_command_line(
     assert all(0 <= row["mean"] <= 1 for row in content["rows"])
     assert {f"{name}.{kind}" for kind in ("csv", "json", "md", "png", "pdf")} <= {path.name for path in out.iterdir()}
     if name == "icu-sepsis":
-        assert list(content["online"]["survival"]) == ["TL", "FPD_learn", "TL_foresight"]
+        assert list(content["online"]["survival"])[:3] == ["TL", "FPD_learn", "TL_foresight"]
 
 
 def test_foresight_is_not_below_the_expert_on_icu_sepsis() -> None:

@@ -14,7 +14,7 @@ from pastwise.agents import TL, Agent, FPDLearn
 from pastwise.counts import TransitionCounts
 from pastwise.experiments.known import KnownSystem, icu_sepsis
 from pastwise.experiments.transfer import Setting
-from pastwise.foresight import TLForesight
+from pastwise.foresight import Pessimism, TLForesight
 from pastwise.goal import Goal
 from pastwise.ideal import IdealModel
 from pastwise.numerics import BoolArray, sample
@@ -29,6 +29,7 @@ AGENTS: Mapping[str, Callable[[IdealModel], Agent]] = {
     "TL": TL,
     "FPD_learn": lambda ideal: FPDLearn(ideal, replay=True),
     "TL_foresight": lambda ideal: TLForesight(ideal, replan=0.05),
+    "TL_foresight, pessimistic": lambda ideal: TLForesight(ideal, Pessimism(), replan=0.05),
 }
 """Agents that act and learn; FPD_learn plans every ten epochs, TL_foresight once the records grew by 5 %."""
 

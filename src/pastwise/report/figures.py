@@ -26,6 +26,7 @@ COLOURS = {
     "clone": "#CC79A7",
     "optimum": "#009E73",
     "TL_foresight": "#000000",
+    "TL_foresight, pessimistic": "#009E73",
 }
 REFERENCES = ("clone", "optimum")
 """Methods that the paper does not have; they stand apart."""
