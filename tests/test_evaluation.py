@@ -9,7 +9,7 @@ from scipy.stats import chi2
 from oracles import random_rows
 from pastwise import DenseModel, IdealModel, Space, TransitionCounts, design, mdp_optimum
 from pastwise.agents import behaviour_rule
-from pastwise.draws import DenseDraws, PriorGrid, SparseDraws, TransitionPosterior
+from pastwise.draws import DenseDraws, PriorGrid, SparseDraws, TransitionPosterior, bases_of
 from pastwise.evaluation import (
     Credible,
     Task,
@@ -84,6 +84,8 @@ def test_value_until_absorption_of_the_gamblers_ruin() -> None:
     rewards = np.stack([loop @ np.eye(5)[4], np.ones(5)])
     wins, length = value_until_absorption(loop, rewards, np.array([0, 4]))
     np.testing.assert_allclose(wins, [0, 0.25, 0.5, 0.75, 0])
+    with pytest.raises(ValueError, match="never leads to an absorbing one"):
+        value_until_absorption(np.eye(5), rewards, np.array([0]))
     np.testing.assert_allclose(length, [0, 3, 4, 3, 0])
 
 
@@ -208,6 +210,24 @@ def test_models_drawn_together_are_told_apart() -> None:
     expected = np.einsum("dsan,dnp->dsap", rows, values)
     np.testing.assert_allclose(draws.expect(values), expected)
     np.testing.assert_allclose(DenseDraws(rows).expect(values), expected)
+
+
+def test_a_prior_of_the_states_own_records_is_spread_as_its_table_says() -> None:
+    """Rows that were never seen follow the base alone: their mean over many draws is its line."""
+    states, rng = 40, np.random.default_rng(11)
+    counts = counts_of(random_rows(rng, states, A, states), 300, rng)
+    *_, pooled = bases_of(counts)
+    values = rng.random((states, 2))
+    np.testing.assert_allclose(pooled.expect(values), pooled.table @ values)
+    posterior = TransitionPosterior(counts)
+    posterior.prior = PriorGrid(np.array([3.0]), [pooled], np.ones(1))
+    draws = [posterior.draw(20, rng).expect(np.broadcast_to(np.eye(states), (20, states, states))) for _ in range(100)]
+    np.testing.assert_allclose(draws[0].sum(axis=-1), 1)
+    unseen = np.argwhere(counts.by_state_action(counts.weight) == 0)
+    for s, a in unseen[:5]:
+        drawn = np.concatenate([each[:, s, a] for each in draws])
+        error = np.sqrt(pooled.table[s] * (1 - pooled.table[s]) / (1 + 3) / len(drawn))
+        assert (np.abs(drawn.mean(axis=0) - pooled.table[s]) < 6 * error + 1e-12).all()
 
 
 @pytest.mark.parametrize("states", [4, 40])

@@ -707,3 +707,10 @@ def test_in_the_papers_study_it_gains_more_than_those_it_is_meant_to_beat() -> N
     gains = collect(PaperStudy(runs=150, seed=5, methods={name: ALL_METHODS[name] for name in names}))
     for past, other in (("p3", "TL"), ("p3", "TL_explore"), ("p3", "FPD_learn"), ("p1", "FPD_learn")):
         assert gains[past, "TL_foresight"].mean() > gains[past, other].mean(), (past, other)
+
+
+@pytest.mark.parametrize("number", [-1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("attitude", [Optimism, Pessimism])
+def test_an_attitude_of_no_number_is_refused(attitude: Any, number: float) -> None:
+    with pytest.raises(ValueError, match="the deviations must be a number of doubts"):
+        attitude(number)

@@ -12,6 +12,7 @@ from pastwise.experiments.icu import treat
 from pastwise.experiments.known import KnownSystem, icu_sepsis, toy_system
 from pastwise.experiments.transfer import Setting, Transfer, survey
 from pastwise.goal import Goal
+from pastwise.studies import _online_page
 from test_cli import call
 
 
@@ -90,6 +91,9 @@ def test_studies_from_the_command_line(
     small = ["--seeds", "1"] + (["--patients", "10"] if name == "icu-sepsis" else [])
     assert call(monkeypatch, "study", name, "--quick", *small, "--out", str(out), "--json") == 0
     content = json.loads(capsys.readouterr().out)
+    if name == "icu-sepsis":
+        page = _online_page(content["online"]["survival"], 10)
+        assert page.count("| TL") == 3
     assert {row["method"] for row in content["rows"]} == {"TL", "TL_explore", "FPD_learn", "TL_foresight", "clone"}
     assert all(0 <= row["mean"] <= 1 for row in content["rows"])
     assert {f"{name}.{kind}" for kind in ("csv", "json", "md", "png", "pdf")} <= {path.name for path in out.iterdir()}

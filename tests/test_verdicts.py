@@ -160,6 +160,8 @@ def test_bad_input_is_refused(learner: pw.TransferLearner) -> None:
         learner.evaluate(horizon=0)
     with pytest.raises(ValueError, match="number of draws must be a whole number"):
         learner.evaluate(draws=0)
+    with pytest.raises(ValueError, match="background count must be positive, not -1"):
+        learner.evaluate(background=-1)
     with pytest.raises(ValueError, match="initial"):
         learner.evaluate(initial={"cold": 0.4})
     many = pw.TransitionCounts.from_records([0], [0], [0], pw.Space.of_size(5000), pw.Space.of_size(2))
