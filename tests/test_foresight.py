@@ -39,8 +39,9 @@ from pastwise import (
 )
 from pastwise.agents import uniform_rule
 from pastwise.beliefs import believe
+from pastwise.desire import Desire
 from pastwise.experiments.paper import ALL_METHODS, PaperStudy, collect
-from pastwise.foresight import EXAMPLE, TEMPERATURE, Attitude, Desire, Foresight, Plan, worth_of
+from pastwise.foresight import EXAMPLE, TEMPERATURE, Attitude, Foresight, Plan, worth_of
 from pastwise.numerics import FloatArray
 
 NO_ENDS = np.empty(0, dtype=np.int64)
