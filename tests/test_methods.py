@@ -167,7 +167,7 @@ def test_the_command_line_reaches_every_method(
     rows = zip(*LOG.values(), strict=True)
     log.write_text("\n".join(["room,did,then", *(",".join(row) for row in rows)]) + "\n")
     columns = ["--state", "room", "--action", "did", "--next-state", "then", "--prefer", "mild"]
-    policy = str(tmp_path / "policy.safetensors")
+    policy, other = str(tmp_path / "policy.safetensors"), str(tmp_path / "other.safetensors")
     for method in METHODS:
         assert call(monkeypatch, "learn", str(log), *columns, "--method", method, "-o", policy, "--json") == 0
         content = json.loads(capsys.readouterr().out)
@@ -175,6 +175,8 @@ def test_the_command_line_reaches_every_method(
         assert content["policy"]["cold"]["heat"] > content["policy"]["cold"]["wait"]
         assert call(monkeypatch, "explain", policy, "cold", "--json") == 0
         assert json.loads(capsys.readouterr().out)["method"] == method
+        assert call(monkeypatch, "retarget", policy, "--prefer", "hot", "--method", "TL_foresight", "-o", other) == 0
+        assert pw.load(other).agent == "TL_foresight"
         assert call(monkeypatch, "evaluate", policy, str(log), "--draws", "50") in (0, 1)
         capsys.readouterr()
     assert call(monkeypatch, "learn", str(log), *columns, "--method", "SARSA") == 2

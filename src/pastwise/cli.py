@@ -278,14 +278,15 @@ def explain(policy: Path, state: str, action: str | None, as_json: bool) -> int:
 @cli.command()
 @click.argument("policy", type=File)
 @goal_options
+@click.option("--method", help="TL, TL_explore, FPD_learn or TL_foresight; by default the policy's own.")
 @output_option
 @json_option
-def retarget(policy: Path, output: Path, as_json: bool, **options: Any) -> int:
+def retarget(policy: Path, method: str | None, output: Path, as_json: bool, **options: Any) -> int:
     """Learn a policy for another goal from what a policy was learned from; the log is not read again."""
     from pastwise.loading import load
 
     with take_goal(options) as goal:
-        learner = load(policy).retarget(goal)
+        learner = load(policy).retarget(goal, method)
     _keep(learner, output)
     _show(learner, as_json, output)
     return OK

@@ -256,10 +256,10 @@ class TransferLearner:
             raise ValueError(NO_COLUMNS)
         return read_log(log, columns, more=True)
 
-    def retarget(self, goal: Goal) -> TransferLearner:
-        """A learner for another goal from the same counts, without a second look at the log."""
+    def retarget(self, goal: Goal, agent: str | None = None) -> TransferLearner:
+        """A learner for another goal, or by another method, from the same counts, without a second look at the log."""
         f = self._fit
-        other = TransferLearner(**{**f.params, "goal": goal})
+        other = TransferLearner(**{**f.params, "goal": goal, "agent": agent or f.params["agent"]})
         return other._learn(self.counts_, f.columns, f.findings, f.library)
 
     # Answers.
