@@ -12,7 +12,7 @@ from pastwise.experiments.icu import treat
 from pastwise.experiments.known import KnownSystem, icu_sepsis, toy_system
 from pastwise.experiments.transfer import Setting, Transfer, survey
 from pastwise.goal import Goal
-from pastwise.studies import _online_page
+from pastwise.report.text import online_page
 from test_cli import call
 
 
@@ -92,7 +92,7 @@ def test_studies_from_the_command_line(
     assert call(monkeypatch, "study", name, "--quick", *small, "--out", str(out), "--json") == 0
     content = json.loads(capsys.readouterr().out)
     if name == "icu-sepsis":
-        page = _online_page(content["online"]["survival"], 10)
+        page = online_page(content["online"]["survival"], 10)
         assert page.count("| TL") == 3
     assert {row["method"] for row in content["rows"]} == {"TL", "TL_explore", "FPD_learn", "TL_foresight", "clone"}
     assert all(0 <= row["mean"] <= 1 for row in content["rows"])

@@ -249,17 +249,19 @@ def plan(
     example = np.where(allowed, (1 - ERROR) * past.example + ERROR * uniform, 1.0)
     leaning = EXAMPLE * attitude.example(worth)[..., None, None] * np.log(example)
 
-    def choose(mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def doubts(variance: FloatArray) -> tuple[FloatArray, FloatArray]:
         doubt = np.sqrt(variance / (belief.weight + 1))
-        typical = np.maximum((doubt * known).sum(axis=-1, keepdims=True), DOUBTLESS)
+        return doubt, np.maximum((doubt * known).sum(axis=-1, keepdims=True), DOUBTLESS)
+
+    def choose(mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        doubt, typical = doubts(variance)
         index = np.where(allowed, mean + spread * doubt + typical * leaning, -np.inf)
         rule = np.exp((index - fold(np.maximum, index)[..., None]) / (TEMPERATURE * typical))
         return normalise(rule), mean + spread * doubt
 
     value = _look_ahead(belief, desire, horizon - 1, choose)
     mean, variance = desire.moments(belief, value)
-    doubt = np.sqrt(variance / (belief.weight + 1))
-    typical = (doubt * known).sum(axis=-1, keepdims=True)
+    doubt, typical = doubts(variance)
     return Plan(choose(mean, variance)[0], mean, doubt, spread * doubt, typical * leaning, worth)
 
 

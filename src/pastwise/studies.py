@@ -10,6 +10,7 @@ import click
 
 from pastwise.options import File, json_option, print_table
 from pastwise.report.terminal import progress
+from pastwise.report.text import online_page
 
 if TYPE_CHECKING:
     from pastwise.experiments.reproduction import Reproduction
@@ -135,18 +136,9 @@ def icu_sepsis(quick: bool, seeds: int, patients: int, seed: int, out: Path, as_
     click.echo(
         json.dumps({**result.content(), **extra})
         if as_json
-        else f"{result.page()}{_online_page(online, patients)}\nTables and figures are in {out}/"
+        else f"{result.page()}{online_page(online, patients)}\nTables and figures are in {out}/"
     )
     return OK
-
-
-def _online_page(survival: dict[str, list[float]], patients: int) -> str:
-    lines = [f"Survival of {patients:,} patients while the agent learns: all, first tenth, last tenth", ""]
-    lines += ["| agent | all | first | last |", "|---|---|---|---|"]
-    for name, shares in survival.items():
-        mean = sum(shares) / len(shares)
-        lines.append(f"| {name} | {mean:.4f} | {shares[0]:.4f} | {shares[-1]:.4f} |")
-    return "\n".join([*lines, ""])
 
 
 @study.command("gridworlds")

@@ -40,3 +40,13 @@ def decimals(values: Iterable[float]) -> int:
     """Decimals that show three significant digits of the largest value, at least three of them."""
     largest = max(map(abs, values))
     return 3 if largest == 0 else max(3, 2 - math.floor(math.log10(largest)))
+
+
+def online_page(survival: Mapping[str, Sequence[float]], patients: int) -> str:
+    """Shares of survivors, agent -> each tenth of the patients, as a table of Markdown."""
+    lines = [f"Survival of {patients:,} patients while the agent learns: all, first tenth, last tenth", ""]
+    lines += ["| agent | all | first | last |", "|---|---|---|---|"]
+    for name, shares in survival.items():
+        mean = sum(shares) / len(shares)
+        lines.append(f"| {name} | {mean:.4f} | {shares[0]:.4f} | {shares[-1]:.4f} |")
+    return "\n".join([*lines, ""])
