@@ -58,7 +58,7 @@ def main() -> None:
         begin = time.perf_counter()
         learner.evaluate(draws=DRAWS, horizon=HORIZON)
         ours = time.perf_counter() - begin
-        task = Task(learner.goal.score(counts.states), np.full(states, 1 / states), HORIZON)
+        task = Task(learner.goal.score(counts.states, counts.actions), np.full(states, 1 / states), HORIZON)
         rules = [learner.rule_.probabilities, behaviour_rule(counts)] * 2
         dense = dense_baseline(counts, rules, task, 3 if states > 50 else 50) * DRAWS
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

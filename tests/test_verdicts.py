@@ -187,10 +187,21 @@ def test_every_goal_over_states_has_a_score(learner: pw.TransferLearner, goal: p
     assert result.values["optimum"].mean >= result.values["random"].mean
 
 
-def test_goals_without_a_score_of_states_say_so(learner: pw.TransferLearner) -> None:
-    for goal in (pw.Goal(prefer_actions={"idle": 1}), pw.Goal(reward={"cold": {"heat": 1.0}})):
-        with pytest.raises(ValueError, match="no score of states"):
-            learner.retarget(goal).evaluate()
+@pytest.mark.parametrize(
+    "goal",
+    [
+        pw.Goal(prefer_actions={"idle": 1}),
+        pw.Goal(reward={"cold": {"heat": 1.0, "idle": {"cold": -1.0}}}),
+        pw.Goal(reward={state: {"idle": 1.0} for state in ("cold", "cool", "warm", "hot")}),
+    ],
+)
+def test_a_goal_over_actions_is_evaluated_too(learner: pw.TransferLearner, goal: pw.Goal) -> None:
+    result = learner.retarget(goal).evaluate(draws=50)
+    assert result.measure == ("mean reward" if goal.reward else "mean worth of a step")
+    assert result.values["optimum"].mean >= result.values["random"].mean
+    if not goal.reward:
+        assert result.values["random"].mean == pytest.approx(1 / len(learner.counts_.actions))
+        assert result.values["optimum"].mean == pytest.approx(1)
 
 
 def test_intervals_of_the_rule_are_those_of_the_beta_marginals(learner: pw.TransferLearner) -> None:

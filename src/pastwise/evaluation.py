@@ -19,7 +19,7 @@ from pastwise.design import alpha, require_horizon
 from pastwise.draws import DrawnModels, TransitionPosterior
 from pastwise.ideal import IdealModel
 from pastwise.models import TransitionModel
-from pastwise.numerics import BoolArray, FloatArray, IntArray, fold, normalise
+from pastwise.numerics import BoolArray, FloatArray, IntArray, normalise
 
 # Known models.
 
@@ -137,8 +137,8 @@ class Task:
 
     Attributes
     ----------
-    score : [S]
-        Worth of arriving in each state, such as 1 in the preferred ones.
+    score : [S], or broadcastable to [S, A, S]
+        Worth of arriving in each state, such as 1 in the preferred ones; or of each transition.
     initial : [S]
         Distribution of the start state.
     horizon : int
@@ -167,19 +167,16 @@ class Task:
         What one more epoch adds to the worth of a start, ``step``, changes ever less: each change is an expectation of
         the one before. Once all that is left cannot matter, the last step stands for the others.
         """
-        weight, score = np.moveaxis(rules, 0, -1), self.score[:, None]
-        worth = np.zeros((models.number, len(score), len(rules) + 1))
-        step = np.full(worth.shape, np.inf)
+        n, (P, S, A) = models.number, rules.shape
+        allowed = np.ones((1, A), dtype=bool) if self.allowed is None else self.allowed
+        backup = models.backup(models.expect(self.score), rules, allowed)
+        worth, step = np.zeros((n, S, P + 1)), np.full((n, S, P + 1), np.inf)
         error = SETTLED * np.ptp(self.score) * (self.horizon if self.ends is None else 1)
         for epoch in range(self.horizon):
-            after = models.expect(score + worth)
-            following = np.empty(worth.shape)
-            np.einsum("sap,nsap->nsp", weight, after[..., :-1], out=following[..., :-1])
-            best = after[..., -1] if self.allowed is None else np.where(self.allowed, after[..., -1], -np.inf)
-            following[..., -1] = fold(np.maximum, best)
+            before = backup(worth)
             if self.ends is not None:
-                following[:, self.ends] = 0.0
-            previous, step, worth = step, following - worth, following
+                before[:, self.ends] = 0.0
+            previous, step, worth = step, before - worth, before
             left = self.horizon - epoch - 1
             if left and np.abs(step - previous).max() * left * (left + 1) / 2 <= error:
                 worth = worth + left * step

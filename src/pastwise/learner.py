@@ -364,7 +364,7 @@ class TransferLearner:
         if f.columns is None:
             raise ValueError(NO_COLUMNS)
         episodes = read_episodes(log, f.columns, f.counts.states, f.counts.actions, propensity)
-        counts, score = self._same_labels(self.count(log)), f.params["goal"].score(f.counts.states)
+        counts, score = self._same_labels(self.count(log)), f.params["goal"].score(f.counts.states, f.counts.actions)
         return replace(evaluation, estimates=episode_estimates(self.rule_, episodes, counts, score, horizon))
 
     def _same_labels(self, counts: TransitionCounts) -> TransitionCounts:

@@ -1,0 +1,101 @@
+"""Compiled loops, where NumPy would hold the interpreter or pass over memory many times.
+
+They release the interpreter's lock, so threads run them side by side. Importing this module compiles nothing; a kernel
+is compiled on its first call and kept on disk. Import it where it is needed, not at the top: numba takes a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numba
+import numpy as np
+
+from pastwise.numerics import FloatArray, IntArray
+
+LANES = 5
+"""Functions whose expectations are taken side by side, each in a scalar of its own: only those stay in registers."""
+
+
+def compiled(kernel: Callable[..., None]) -> Callable[..., None]:
+    """The kernel as machine code, kept on disk where there is a place for it."""
+    options: dict[str, Any] = {"nogil": True}
+    try:
+        return cast(Callable[..., None], numba.njit(**options, cache=True)(kernel))
+    except RuntimeError:  # no folder can be written
+        return cast(Callable[..., None], numba.njit(**options)(kernel))
+
+
+@compiled
+def expect_rows(
+    first: IntArray, column: IntArray, probability: FloatArray, values: FloatArray, out: FloatArray
+) -> None:
+    """Expectations of five functions under each row of n matrices: values [n, columns, 5] -> out [n, rows, 5].
+
+    The matrices are sparse: rows begin at ``first [rows + 1]``, their entries are ``column, probability [n, entries]``.
+    """
+    for n in range(len(out)):
+        i = first[0]
+        for row in range(out.shape[1]):
+            a = b = c = d = e = 0.0
+            while i < first[row + 1]:
+                p, at = probability[n, i], column[n, i]
+                a += p * values[n, at, 0]
+                b += p * values[n, at, 1]
+                c += p * values[n, at, 2]
+                d += p * values[n, at, 3]
+                e += p * values[n, at, 4]
+                i += 1
+            here = out[n, row]
+            here[0], here[1], here[2], here[3], here[4] = a, b, c, d, e
+
+
+@compiled
+def backup(
+    first: IntArray,
+    column: IntArray,
+    probability: FloatArray,
+    now: FloatArray,
+    weight: FloatArray,
+    barred: FloatArray,
+    values: FloatArray,
+    out: FloatArray,
+) -> None:
+    """One epoch of four rules and of the best action, on n models: values after it [n, columns, 5] -> before it.
+
+    Parameters
+    ----------
+    first, column, probability
+        Sparse matrices [n, S * A, columns], as in `expect_rows`.
+    now : [n, S, A]
+        What a decision earns at once.
+    weight : [S, A, 4]
+        The rules.
+    barred : [S, A]
+        -inf for the actions that the best may not take, 0 for the others.
+    out : [n, S, 5]
+    """
+    number, S, A = now.shape
+    for n in range(number):
+        i = first[0]
+        for s in range(S):
+            w = x = y = z = 0.0
+            best = -np.inf
+            for action in range(A):
+                a = b = c = d = e = now[n, s, action]
+                while i < first[s * A + action + 1]:
+                    p, at = probability[n, i], column[n, i]
+                    a += p * values[n, at, 0]
+                    b += p * values[n, at, 1]
+                    c += p * values[n, at, 2]
+                    d += p * values[n, at, 3]
+                    e += p * values[n, at, 4]
+                    i += 1
+                w += weight[s, action, 0] * a
+                x += weight[s, action, 1] * b
+                y += weight[s, action, 2] * c
+                z += weight[s, action, 3] * d
+                best = max(best, e + barred[s, action])
+            here = out[n, s]
+            here[0], here[1], here[2], here[3], here[4] = w, x, y, z, best
