@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal
 
@@ -109,6 +108,8 @@ def sample_values(
 
     Ctrl-C ends the drawing and keeps what was drawn. The draws do not depend on the rules.
     """
+    from concurrent.futures import ThreadPoolExecutor
+
     if draws != int(draws) or not 1 <= draws <= MOST_EPOCHS:
         raise ValueError(f"the number of draws must be a whole number from 1 to {MOST_EPOCHS:,}, not {draws}")
     together, size = np.stack(list(rules.values())), posterior.draws_at_once

@@ -8,8 +8,10 @@ plus a constant, so the dense tensor is never needed. ``-inf`` is a legal value 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -33,6 +35,12 @@ from pastwise.numerics import (
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+
+ALL = slice(None)
+"""Every state."""
+
+MANY_ENTRIES = 500_000
+"""A block of a sparse model has about so many entries: what is worked out for it stays in a core's cache."""
 
 FEW_STATES = 8
 """Up to so many states a learned model keeps an entry for every transition, seen or not: none is ever inserted."""
@@ -61,8 +69,13 @@ class TransitionModel(Protocol):
         """Sum of p ln p over next states: [*shape, S, A]; the same for every goal."""
         ...
 
-    def expect(self, values: FloatArray) -> FloatArray:
-        """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
+    @property
+    def blocks(self) -> Sequence[slice]:
+        """Ranges of states that are best worked on one by one, or side by side; together all states."""
+        ...
+
+    def expect(self, values: FloatArray, states: slice = ALL) -> FloatArray:
+        """E[values(next_state) | state, action] in a range of states: [..., S] -> [..., states, A]."""
         ...
 
     def expect_each(self, values: FloatArray) -> FloatArray:
@@ -76,6 +89,9 @@ class TransitionModel(Protocol):
 
 class DenseModel:
     """A transition model kept as the tensor ``transition [..., S, A, S]``, which is not copied.
+
+    In single precision (float32) it takes half the memory and half the time. An expectation is then off by some 1e-7
+    of the range of the values, so ln gamma over H epochs by some H * 1e-7 of its own range.
 
     Examples
     --------
@@ -95,17 +111,30 @@ class DenseModel:
     @cached_property
     def negentropy(self) -> FloatArray:
         """Sum of p ln p over next states: [*shape, S, A]."""
-        return frozen(xlogx(self.transition).sum(axis=-1))
+        return frozen(xlogx(self.transition).sum(axis=-1, dtype=np.float64))
 
-    def expect(self, values: FloatArray) -> FloatArray:
-        """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
-        return linear_expectation(self._apply, values)
+    @property
+    def blocks(self) -> Sequence[slice]:
+        """All states: BLAS has its own threads."""
+        return (ALL,)
 
-    def _apply(self, values: FloatArray) -> FloatArray:
+    def expect(self, values: FloatArray, states: slice = ALL) -> FloatArray:
+        """E[values(next_state) | state, action] in a range of states: [..., S] -> [..., states, A]."""
+        return linear_expectation(partial(self._apply, self.transition[..., states, :, :]), values)
+
+    def _apply(self, transition: FloatArray, values: FloatArray) -> FloatArray:
+        if transition.dtype == np.float32:
+            middle = ((values.max(axis=-1) + values.min(axis=-1)) / 2)[..., None]  # what is left rounds finely
+            rest = self._product(transition, (values - middle).astype(np.float32))
+            return np.asarray(rest + middle[..., None], dtype=np.float64)
+        return self._product(transition, values)
+
+    def _product(self, transition: FloatArray, values: Any) -> FloatArray:
         if self.shape:
-            return np.asarray(np.einsum("...san,...n->...sa", self.transition, values))
-        rows = self.transition.reshape(-1, self.num_states)
-        return (values @ rows.T).reshape(*values.shape[:-1], self.num_states, self.num_actions)
+            return np.asarray(np.einsum("...san,...n->...sa", transition, values))
+        rows = transition.reshape(-1, self.num_states)
+        product = rows @ values if values.ndim == 1 else values @ rows.T
+        return np.asarray(product.reshape(*values.shape[:-1], -1, self.num_actions))
 
     def expect_each(self, values: FloatArray) -> FloatArray:
         """Expectation of values that depend on state and action too: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
@@ -129,6 +158,7 @@ class _Entries:
         self.key, self.data, self.shape = key, data, shape
         self.num_states, self.num_actions = num_states, num_actions
         self.num_rows = prod(shape) * num_states * num_actions
+        self._parts: dict[tuple[int, int], csr_array] = {}
 
     @cached_property
     def row(self) -> IntArray:
@@ -136,26 +166,55 @@ class _Entries:
         return self.key // self.num_states
 
     @cached_property
+    def first(self) -> IntArray:
+        """Place of the first entry of each row, and the number of entries: [rows + 1]."""
+        return np.searchsorted(self.row, np.arange(self.num_rows + 1))
+
+    @cached_property
     def matrix(self) -> csr_array:
         """The entries as a block-diagonal sparse matrix that shares their data."""
         from scipy.sparse import csr_array
 
-        starts = np.searchsorted(self.row, np.arange(self.num_rows + 1))
         block = self.row // (self.num_states * self.num_actions)
-        column = block * self.num_states + self.key % self.num_states
-        return csr_array((self.data, column, starts), shape=(self.num_rows, prod(self.shape) * self.num_states))
+        shape = (self.num_rows, prod(self.shape) * self.num_states)
+        kind = np.int32 if max(*shape, len(self.key)) < 2**31 else np.int64
+        column = (block * self.num_states + self.key % self.num_states).astype(kind)
+        return csr_array((self.data, column, self.first.astype(kind)), shape=shape)
+
+    @cached_property
+    def blocks(self) -> tuple[slice, ...]:
+        """Ranges of states of about `MANY_ENTRIES` each; a batch is one."""
+        number = 1 if self.shape else max(1, len(self.key) // MANY_ENTRIES)
+        edges = np.linspace(0, self.num_states, min(number, self.num_states) + 1).astype(int).tolist()
+        return (ALL,) if len(edges) == 2 else tuple(slice(*pair) for pair in pairwise(edges))
+
+    def part(self, states: slice) -> csr_array:
+        """Rows of the matrix, of a range of states; they share its data."""
+        if states == ALL:
+            return self.matrix
+        if (states.start, states.stop) not in self._parts:
+            self._parts[states.start, states.stop] = self._cut(states)
+        return self._parts[states.start, states.stop]
+
+    def _cut(self, states: slice) -> csr_array:
+        from scipy.sparse import csr_array
+
+        first = self.matrix.indptr[states.start * self.num_actions : states.stop * self.num_actions + 1]
+        here = slice(first[0], first[-1])
+        entries = (self.data[here], self.matrix.indices[here], first - first[0])
+        return csr_array(entries, shape=(len(first) - 1, self.num_states))
 
     def per_row(self, values: FloatArray) -> FloatArray:
         """Sum of one number per entry over each row: [rows]."""
         return group_sum(self.row, values, self.num_rows)
 
-    def times(self, values: FloatArray) -> FloatArray:
-        """Sum of entry * values(next_state) over each row: [..., S] -> [..., S, A]."""
+    def times(self, values: FloatArray, states: slice = ALL) -> FloatArray:
+        """Sum of entry * values(next_state) over each row, in a range of states: [..., S] -> [..., states, A]."""
         values = np.broadcast_to(values, np.broadcast_shapes(values.shape, (*self.shape, self.num_states)))
         goals = values.shape[: values.ndim - len(self.shape) - 1]
         columns = values.reshape(prod(goals), -1) if goals else values.ravel()
-        product = self.matrix @ columns.T
-        return np.asarray(product.T).reshape(*goals, *self.shape, self.num_states, self.num_actions)
+        product = self.part(states) @ columns.T
+        return np.asarray(product.T).reshape(*goals, *self.shape, -1, self.num_actions)
 
     def times_each(self, values: FloatArray) -> FloatArray:
         """Sum of entry * values(state, action, next_state) over each row: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
@@ -201,9 +260,14 @@ class SparseModel:
         sums = self._entries.per_row(xlogx(self._entries.data))
         return frozen(sums.reshape(self.num_states, self.num_actions))
 
-    def expect(self, values: FloatArray) -> FloatArray:
-        """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
-        return linear_expectation(self._entries.times, values)
+    @property
+    def blocks(self) -> Sequence[slice]:
+        """Ranges of states that are best worked on one by one, or side by side."""
+        return self._entries.blocks
+
+    def expect(self, values: FloatArray, states: slice = ALL) -> FloatArray:
+        """E[values(next_state) | state, action] in a range of states: [..., S] -> [..., states, A]."""
+        return linear_expectation(partial(self._entries.times, states=states), values)
 
     def expect_each(self, values: FloatArray) -> FloatArray:
         """Expectation of values that depend on state and action too: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
@@ -288,11 +352,17 @@ class LearnedModel:
     def _by_state_action(self, rows: FloatArray) -> FloatArray:
         return rows.reshape(*self.shape, self.num_states, self.num_actions)
 
-    def expect(self, values: FloatArray) -> FloatArray:
-        """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
+    @property
+    def blocks(self) -> Sequence[slice]:
+        """Ranges of states that are best worked on one by one, or side by side."""
+        return self._entries.blocks
+
+    def expect(self, values: FloatArray, states: slice = ALL) -> FloatArray:
+        """E[values(next_state) | state, action] in a range of states: [..., S] -> [..., states, A]."""
         self._refuse_impossible(values)
-        unseen = self._by_state_action(self._background) * fold(np.add, values)[..., None, None]
-        return np.asarray((self._entries.times(values) + unseen) / self._by_state_action(self._total))
+        background, total = (self._by_state_action(rows)[..., states, :] for rows in (self._background, self._total))
+        unseen = background * fold(np.add, values)[..., None, None]
+        return np.asarray((self._entries.times(values, states) + unseen) / total)
 
     def expect_each(self, values: FloatArray) -> FloatArray:
         """Expectation of values that depend on state and action too: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
