@@ -403,8 +403,8 @@ def test_blocks_of_a_large_sparse_model_are_worked_on_apart(monkeypatch: pytest.
     """A design by several threads is the one by a single block."""
     rng = np.random.default_rng(1)
     S = 40
-    matrix = csr_array(random_rows(rng, S * A, S) * (rng.random((S * A, S)) < 0.3) + np.eye(S)[np.arange(S * A) // A])
-    matrix = csr_array(matrix / matrix.sum(axis=1)[:, None])
+    some = random_rows(rng, S * A, S) * (rng.random((S * A, S)) < 0.3) + np.eye(S)[np.arange(S * A) // A]
+    matrix = csr_array(some / some.sum(axis=1, keepdims=True))
     key = np.unique(rng.integers(S * A * S, size=900))
     ones = np.ones(len(key))
     counts = TransitionCounts(Space.of_size(S), Space.of_size(A), key, ones.astype(np.int64), ones, ones)
