@@ -58,6 +58,8 @@ def read_episodes(
     columns = replace(columns, weight=None, task=None, age=None, half_life=None)
     with reading(table if isinstance(table, str) else "the log"):
         rows, columns = _sorted_rows(table, columns, propensity)
+    if not len(rows):
+        raise ValueError("the log has no usable transition: no record has both an episode and a time")
     state, follows = parts_of(rows, ("state", "next"), columns.state, columns.bins)
     (action,) = parts_of(rows, ("action",), columns.action, columns.bins)
     usable = (numbers_of(rows, "status") == FOLLOWED) & (state.bad == 0) & (action.bad == 0) & (follows.bad == 0)

@@ -138,8 +138,8 @@ def _out_of_order(prepared: nw.LazyFrame[Any], columns: Columns, raw: tuple[str,
 
     if not (columns.episode and columns.time):
         return []
-    shown = {f"raw following {name}": f"raw {name}" for name in columns.state}
     then = {f"then {i}": f"state {i}" for i in range(len(columns.state))}
+    shown = {f"raw following {name}": f"raw {name}" for name in columns.state}
     ordered, place = followed(prepared, {**then, **shown}, labels(columns))
     ordered = ordered.with_columns(place=place)
     differs = reduce(or_, (nw.col(f"next {i}") != nw.col(f"then {i}") for i in range(len(columns.state))))
@@ -147,17 +147,17 @@ def _out_of_order(prepared: nw.LazyFrame[Any], columns: Columns, raw: tuple[str,
     conditions[FOLLOWED] = (nw.col("place") == FOLLOWED) & differs
     sums = {f"{reason}": holds.cast(nw.Int64).sum() for reason, holds in conditions.items()}
     numbers = ordered.select(**sums).collect(backend="pyarrow").to_native().to_pylist()[0]
-    return [
-        replace(
-            _elsewhere(number) if reason == FOLLOWED else unfollowed(reason, number),
-            examples=_examples(ordered.filter(holds), (*raw, *(f"following {name}" for name in columns.state))),
-        )
-        for reason, holds in conditions.items()
-        if (number := int(numbers[f"{reason}"] or 0))
-    ]
+    findings = []
+    for reason, holds in conditions.items():
+        if number := int(numbers[f"{reason}"] or 0):
+            broken = reason == FOLLOWED
+            names = (*raw, *(f"following {name}" for name in columns.state)) if broken else raw
+            finding = _broken_chain(number) if broken else unfollowed(reason, number)
+            findings.append(replace(finding, examples=_examples(ordered.filter(holds), names)))
+    return findings
 
 
-def _elsewhere(number: int) -> Finding:
+def _broken_chain(number: int) -> Finding:
     message = f"{so_many(number)} whose next state is not the state of the next record of the episode"
     fix = (
         "Are records missing, or out of order? The next-state column is what counts; to importance sampling the next "
