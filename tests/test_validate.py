@@ -8,6 +8,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import ibis  # type: ignore[import-untyped]
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -242,6 +244,24 @@ def test_records_with_a_next_state_but_no_place_of_their_own() -> None:
     assert found["missing-time"].examples == ({"row": 8, "s": "b", "a": "x", "n": "a", "who": "bob", "day": None},)
     assert found["duplicate-time"].examples[0]["row"] in (2, 6)
     assert validate_log(log, Columns.of("s", "a", "n", episode="who", time="day")).rows == 8
+
+
+ENGINES: dict[str, Callable[[Any], Any]] = {
+    "pandas": lambda table: table.to_pandas(),
+    "pandas, categories": lambda table: table.to_pandas().astype({"s": "category", "n": "category"}),
+    "polars, categories": lambda table: pl.DataFrame(table).with_columns(pl.col("s", "n").cast(pl.Categorical)),
+    "polars, lazy": pl.LazyFrame,
+    "duckdb": lambda table: duckdb.connect().from_arrow(table),
+    "ibis": ibis.memtable,
+}
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_every_engine_finds_the_broken_chain(kind: str) -> None:
+    table = ENGINES[kind](pa.table(changed(BOTH, n={1: "b"})))
+    found = validate_log(table, Columns.of("s", "a", "n", episode="who", time="day")).findings
+    assert [(finding.code, finding.rows) for finding in found] == [("broken-chain", 1)]
+    assert {"s": "b", "n": "b", "day": 2, "following s": "a"}.items() <= found[0].examples[0].items()
 
 
 def test_episode_without_time_beside_a_next_state_tells_nothing() -> None:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, time
 from decimal import Decimal
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from pastwise.adapters.columns import Columns, Edges
 from pastwise.adapters.query import FAR, FOLLOWED, NO_AGE, NO_EPISODE, NO_TIME, SAME_TIME
 from pastwise.counts import Decay, TransitionCounts
 from pastwise.numerics import BoolArray, FloatArray, IntArray
-from pastwise.spaces import Label, Space, sort_key
+from pastwise.spaces import Label, Space, intervals, sort_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -158,13 +157,10 @@ def parts_of(
 def _intervals(fields: list[pa.ChunkedArray], edges: Edges) -> tuple[list[IntArray], list[Label]]:
     import pyarrow as pa
 
-    shown = [f"{edge:g}" if float(f"{edge:g}") == edge else repr(edge) for edge in edges]
-    labels: list[Label] = [f"[{low}, {high})" for low, high in pairwise(shown)]
-    labels[-1] = f"[{shown[-2]}, {shown[-1]}]"
     numbers = [as_numpy(column.cast(pa.int64()).fill_null(-1)) for column in fields]
     inside = [(number > 0) & (number < len(edges)) for number in numbers]
     bad = [np.where(number < 0, MISSING, OUT_OF_RANGE) for number in numbers]
-    return [np.where(i, n - 1, b) for i, n, b in zip(inside, numbers, bad, strict=True)], labels
+    return [np.where(i, n - 1, b) for i, n, b in zip(inside, numbers, bad, strict=True)], [*intervals(edges)]
 
 
 def _encoded(fields: list[pa.ChunkedArray], name: str) -> tuple[list[IntArray], list[Label]]:
