@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from pastwise import Columns, validate_log
+from pastwise import Columns, LogWarning, Space, validate_log
+from pastwise.adapters.episodes import read_episodes
 from test_tables import Log, Row, assert_counts, counted, slow_counts
 
 
@@ -65,6 +66,11 @@ LOGS = {
         {"s": pa.float64(), "a": pa.string(), "episode": pa.int64(), "time": pa.date32()},
         DEFAULTS | CHAIN | {"max_gap": "3d", "bins": {"s": [0, 0.5, 1]}},
     ),
+    "next state beside episodes": Log(
+        rows(40, s=["a", "b"], a=["x", "y"], n=["a", "b", None], episode=[1, 2, None], time=[*range(9), None]),
+        {"s": pa.string(), "a": pa.string(), "n": pa.string(), "episode": pa.int64(), "time": pa.int64()},
+        DEFAULTS | CHAIN | {"next_state": ["n"]},
+    ),
     "product states, aged by the second": Log(
         [
             row | {"age": datetime(2024, 2, 28 + i % 2, (7 * i) % 24, i, 59 - i, 250_000 * (i % 4))}
@@ -114,6 +120,17 @@ def test_findings(spark: SparkSession) -> None:
         "dead-end": 1,
     }
     assert found.findings[0].examples == ({"s": None, "a": "x", "e": 1, "t": 2},)
+
+
+def test_next_states_beside_episodes(spark: SparkSession) -> None:
+    columns = {"s": list("abba"), "a": ["x"] * 4, "n": list("bbab"), "e": [1, 1, 1, 2], "t": [1, 2, 2, 1]}
+    table, said = spark.createDataFrame(pa.table(columns)), Columns.of("s", "a", "n", episode="e", time="t")
+    found = validate_log(table, said)
+    assert {finding.code: finding.rows for finding in found.findings} == {"duplicate-time": 1}
+    with pytest.warns(LogWarning, match="1 record in another state .* or of the same time"):
+        episodes = read_episodes(table, said, Space("ab"), Space("x"))
+    assert episodes.state.tolist() == [0, 1, 1, 0]
+    assert episodes.episode.tolist() == [0, 0, 1, 2]
 
 
 @pytest.mark.parametrize(

@@ -161,6 +161,16 @@ def _reading() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _telling() -> Iterator[None]:
+    """Warnings in a line each."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        click.echo(f"warning: {warning.message}", err=True)
+
+
 QUICK_DRAWS, QUICK_STATES = 400, 300
 """Draws of the short verdict; larger systems go without one."""
 
@@ -247,7 +257,8 @@ def evaluate(
     with progress("Drawing", draws) as advance:
         result = learner.evaluate(counts, horizon=horizon, draws=draws, seed=seed, on_step=advance)
     if importance or propensity:
-        result = learner.with_estimates(result, log, horizon, propensity)
+        with _telling():
+            result = learner.with_estimates(result, log, horizon, propensity)
     if as_json:
         click.echo(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False))
     else:

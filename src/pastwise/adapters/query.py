@@ -3,7 +3,7 @@
 The log is grouped by state, action, next state and what became of the record. Missing and out-of-range values are
 groups too, so that what is left out is counted in the same pass. Where the log has no next-state column, the next
 state is that of the next record of the same episode, by a window. Missing states are dropped only after that, so that
-a gap breaks the chain instead of bridging it.
+a gap breaks the chain instead of bridging it. Where it has one, episode and moment go along and no window is needed.
 """
 
 from __future__ import annotations
@@ -151,9 +151,10 @@ def _prepared(
         parts["fallen"] = (since * (log(2) / decay.half_life)).exp()
     frame = frame.select(**parts, **{f"raw {name}": nw.col(name) for name in raw})
     status = nw.lit(FOLLOWED)
-    if columns.episode:
+    if not columns.next_state:
         limit = None if columns.max_gap is None else _span(columns.max_gap, str(columns.time), schema)
-        frame, status = _followed(frame, len(columns.state), [name for name in parts if name not in UNORDERED], limit)
+        nexts = {f"next {i}": f"state {i}" for i in range(len(columns.state))}
+        frame, status = followed(frame, nexts, [name for name in parts if name not in UNORDERED], limit)
     if columns.age:
         status = nw.when(nw.col("fallen").is_null()).then(nw.lit(NO_AGE)).otherwise(status)
     return frame.with_columns(status=status)
@@ -167,10 +168,10 @@ def _bin(value: nw.Expr, edges: Edges) -> nw.Expr:
     return sum(low[1:], start=low[0]) + (value > edges[-1]).cast(nw.Int64)
 
 
-def _followed(
-    frame: nw.LazyFrame[Any], num_state: int, order: Sequence[str], max_gap: float | None
+def followed(
+    frame: nw.LazyFrame[Any], wanted: Mapping[str, str], order: Sequence[str], max_gap: float | None = None
 ) -> tuple[nw.LazyFrame[Any], nw.Expr]:
-    """The frame with the state of the next record of the episode, and what became of each record.
+    """The frame with wanted parts of the next record of the episode, by new name, and what became of each record.
 
     Records without a time stand apart, so that they come between no others. Records of the same time are taken in the
     order of their labels, so that the result does not depend on the order of rows.
@@ -182,7 +183,7 @@ def _followed(
     def following(name: str) -> nw.Expr:
         return nw.col(name).shift(-1).over("episode", "timeless", order_by=["moment", *order])
 
-    nexts = {f"next {i}": following(f"state {i}") for i in range(num_state)}
+    nexts = {name: following(part) for name, part in wanted.items()}
     frame = frame.with_columns(**nexts, gap=following("moment") - nw.col("moment"))
     status = nw.when(nw.col("gap") <= 0).then(nw.lit(SAME_TIME)).otherwise(nw.lit(FOLLOWED))
     if max_gap is not None:
@@ -192,11 +193,11 @@ def _followed(
     return frame, nw.when(nw.col("episode").is_null()).then(nw.lit(NO_EPISODE)).otherwise(status)
 
 
-def keys(columns: Columns) -> list[str]:
-    """What records are grouped by."""
+def labels(columns: Columns) -> list[str]:
+    """The parts that tell of what kind a record is; with what became of it, what records are grouped by."""
     names = [f"state {i}" for i in range(len(columns.state))] + [f"action {i}" for i in range(len(columns.action))]
     names += [f"next {i}" for i in range(len(columns.state))]
-    return [*names, "status"] + (["task"] if columns.task else [])
+    return names + (["task"] if columns.task else [])
 
 
 def sums(columns: Columns, decay: Decay | None) -> list[nw.Expr]:
