@@ -32,8 +32,8 @@ from pastwise.report.figures import REFERENCES
 RowDraw = Callable[[FloatArray], FloatArray]
 """From uniform numbers [..., S] to rows of a transition model [..., S]."""
 
-CHUNK = 2000
-"""Runs simulated at once: few enough for their arrays to stay in the processor's cache."""
+CHUNK = 1000
+"""Runs simulated at once, a part of a study: few enough for their arrays to stay in the processor's cache."""
 
 
 def uniform_rows(uniform: FloatArray) -> FloatArray:
