@@ -18,7 +18,7 @@ in every run. Three contenders run it:
     evidence and counts updated by one record at a time, one design for each goal on a known model, and for FPD_learn
     a vectorised recursion at each epoch.
 `ours`
-    `pastwise.experiments.paper.collect`, which runs two thousand systems side by side, and Rand and FPD, which do not
+    `pastwise.experiments.paper.collect`, which runs a thousand systems side by side, and Rand and FPD, which do not
     read the log, once for all three pasts.
 
 All three act at each epoch by the first rule of a fresh horizon. They draw the same random numbers, within the time

@@ -288,6 +288,8 @@ def test_samples_depend_on_the_seed_and_not_on_the_rules() -> None:
     assert (sample_values(posterior, rules, task, 300, seed=1)["one"] != both["one"]).any()
     assert (both["optimum"] >= both["two"] - 2e-5).all()
     np.testing.assert_array_equal(sample_values(posterior, rules, task, 100)["one"], both["one"][:100])
+    for threads in (1, 3):
+        np.testing.assert_array_equal(sample_values(posterior, rules, task, 300, threads=threads).values, both.values)
 
 
 def test_ctrl_c_keeps_what_was_drawn() -> None:

@@ -348,8 +348,9 @@ def main() -> NoReturn:
     except click.UsageError as error:
         name = error.ctx.command_path if error.ctx else "pastwise"
         _leave(BAD_INPUT, f"{error.format_message()} ({name} --help tells more)")
-    except (click.Abort, KeyboardInterrupt):
-        _leave(INTERRUPTED, "interrupted")
+    except (click.Abort, KeyboardInterrupt) as error:
+        told = str(error.__cause__ or error)  # click aborts because of a Ctrl-C
+        _leave(INTERRUPTED, f"interrupted: {told}" if told else "interrupted")
     except OSError as error:
         _leave(BAD_INPUT, f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except ValueError as error:

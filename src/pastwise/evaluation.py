@@ -103,10 +103,12 @@ def sample_values(
     draws: int,
     seed: int = 0,
     on_step: Callable[[int], None] = lambda done: None,
+    threads: int | None = None,
 ) -> Samples:
     """Values of rules [S, A], and of each draw's own optimum, on models drawn from the posterior.
 
-    Ctrl-C ends the drawing and keeps what was drawn. The draws do not depend on the rules.
+    Ctrl-C ends the drawing and keeps what was drawn. The draws depend neither on the rules nor on the number of
+    ``threads``, which is that of the processor's cores by default.
     """
     from concurrent.futures import ThreadPoolExecutor
 
@@ -119,16 +121,16 @@ def sample_values(
         return task.values(posterior.draw(size, rng), together)[: draws - index * size]
 
     parts: list[FloatArray] = []
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
+    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
         try:
-            for values in threads.map(batch, range(-(-draws // size))):
+            for values in pool.map(batch, range(-(-draws // size))):
                 parts.append(values)
                 on_step(len(values))
         except KeyboardInterrupt:
             if not parts:
                 raise
         finally:
-            threads.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)
     return Samples((*rules, OPTIMUM), np.concatenate(parts), draws)
 
 
