@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import pastwise as pw
-from benchmarks.harness import DATA, GIB, Contender, Scale, Section, Times, peak_memory
+from benchmarks.harness import DATA, GIB, Contender, Scale, Section, Times, about, peak_memory
 from benchmarks.report import number, table
 from pastwise.adapters.files import staged
 from pastwise.numerics import IntArray
@@ -199,7 +199,7 @@ PARQUET_WAYS = {
 
 def few_distinct(scale: Scale) -> Section:
     """Parquet with 8 x 10^4 distinct transitions."""
-    section = Section("Counting a log, 8 x 10^4 distinct transitions", "A Parquet file with text labels.")
+    section = Section("Counting a log, 8 x 10^4 distinct transitions", about(__doc__))
     points, memory = {}, {}
     for rows in scale.pick([10**5], [10**6, 10**7], [10**6, 10**7, 10**8]):
         path, size = log_file(rows, 100, 8), f"{rows:,} records"

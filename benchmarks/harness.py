@@ -205,6 +205,11 @@ def _timed(contender: Contender, loops: int) -> tuple[float, Any]:
     return (time.perf_counter() - begin) / loops / contender.work, result
 
 
+def about(documentation: str | None) -> str:
+    """What a module says of itself after its first line."""
+    return (documentation or "").partition("\n\n")[2].strip()
+
+
 def require_close(results: Mapping[str, Any], names: Sequence[str] | None = None, atol: float = 1e-9) -> None:
     """Refuse results, arrays, that differ by more than rounding."""
     chosen = list(results) if names is None else list(names)
