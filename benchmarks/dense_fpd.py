@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import pastwise as pw
-from benchmarks.harness import Contender, Scale, Section, about, require_close
+from benchmarks.harness import Contender, Scale, Section, Times, about, require_close
 from pastwise.numerics import FloatArray
 
 HORIZON, ACTIONS = 10, 4
@@ -160,7 +160,7 @@ def one_goal(scale: Scale) -> Section:
     return section
 
 
-def _one_size(section: Section, states: int) -> Mapping[str, float]:
+def _one_size(section: Section, states: int) -> Times:
     problem = Problem.drawn(states)
     transition, reward, ideal = problem.transition, problem.reward, problem.ideal
     model, short = pw.DenseModel(transition), pw.DenseModel(transition.astype(np.float32))
