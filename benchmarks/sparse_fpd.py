@@ -119,8 +119,8 @@ def measure(scale: Scale) -> list[Section]:
             section.at_least(f"{size}: faster than SciPy + NumPy", times.faster_than("SciPy + NumPy"), 3)
             section.at_most(f"{size}: peak memory, in sizes of the matrix", taken["pastwise"], SMALL_MULTIPLE)
     section.notes.append(
-        "Peak memory in sizes of the matrix (12 bytes for each non-zero; quantecon brings its compiler along); the policy alone is "
-        f"{number(HORIZON * 8 / SUCCESSORS / 12)} of it:\n\n" + table(["size", *MEMORY], memory)
+        "Peak memory in sizes of the matrix (12 bytes for each non-zero; quantecon brings its compiler along); the "
+        f"policy alone is {number(HORIZON * 8 / SUCCESSORS / 12)} of it:\n\n" + table(["size", *MEMORY], memory)
     )
     section.plot("sparse-fpd", "states", points)
     return [section]
