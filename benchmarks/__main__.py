@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks import report
 from benchmarks.harness import Scale, Section
 
-JOBS = ("counting", "dense_fpd", "sparse_fpd", "paper_study", "startup")
+JOBS = ("counting", "retarget", "dense_fpd", "sparse_fpd", "online", "paper_study", "startup")
 """Modules with a function ``measure(scale) -> sections``."""
 
 REPORT = Path(__file__).parent / "REPORT.md"
