@@ -12,8 +12,22 @@ from pathlib import Path
 from benchmarks import report
 from benchmarks.harness import Scale, Section
 
-JOBS = ("counting", "retarget", "dense_fpd", "sparse_fpd", "online", "paper_study", "startup")
+JOBS = (
+    "counting",
+    "retarget",
+    "dense_fpd",
+    "sparse_fpd",
+    "online",
+    "paper_study",
+    "startup",
+    "evaluation",
+    "known_optima",
+    "foresight",
+)
 """Modules with a function ``measure(scale) -> sections``."""
+
+LONG = ("foresight",)
+"""Those that are run only with ``--full``, or when they are named."""
 
 REPORT = Path(__file__).parent / "REPORT.md"
 
@@ -34,7 +48,7 @@ def main() -> None:
     )
     given = parser.parse_args()
     scale, sections, begin = Scale(given.scale or "default"), [], time.perf_counter()
-    for job in given.only or JOBS:
+    for job in given.only or [job for job in JOBS if job not in LONG or scale.name == "full"]:
         started = time.perf_counter()
         measure: Callable[[Scale], list[Section]] = import_module(f"benchmarks.{job}").measure
         sections += measure(scale)
