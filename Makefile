@@ -19,7 +19,8 @@ lint: .venv/ready
 	$(BIN)/lint-imports
 
 bench: .venv/ready
-	$(BIN)/python benchmarks/paper_study.py
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
+	$(BIN)/python -m benchmarks
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

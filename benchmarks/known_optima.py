@@ -1,23 +1,33 @@
-"""Optimal values of published systems, ours beside quantecon's: pip install quantecon.
+"""Optimal values of published systems, ours beside quantecon's.
 
 ICU-Sepsis and gymnasium's toy systems: the largest probability of ending well from the start, by our value iteration
-and by quantecon's policy iteration on the same tables, with a discount so near to one that it does not show.
+and by quantecon's policy iteration on the same tables, with a discount so near to one that it does not show. Both start
+from the table of transition probabilities.
 """
 
 from __future__ import annotations
 
-import time
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 
-import numpy as np
-from quantecon.markov import DiscreteDP
-
+from benchmarks.harness import Contender, Scale, Section, about, require_close
+from benchmarks.report import table
 from pastwise.experiments.known import KnownSystem, icu_sepsis, toy_system
 
 NEARLY_ONE = 1 - 1e-9
 
 
+def our_value(system: KnownSystem) -> float:
+    """The largest probability of ending well, by pastwise; a copy of the system has nothing worked out yet."""
+    fresh = replace(system)
+    return fresh.success_and_length(fresh.best)[0]
+
+
 def peer_value(system: KnownSystem) -> float:
     """The largest probability of ending well, by quantecon."""
+    from quantecon.markov import DiscreteDP
+
     transition = system.transition.copy()
     reward = transition @ system.success
     transition[system.terminal] = 0.0
@@ -27,25 +37,25 @@ def peer_value(system: KnownSystem) -> float:
     return float(result.v @ system.initial)
 
 
-def main() -> None:
-    """Print both values and times; fail where they differ."""
+def measure(scale: Scale) -> list[Section]:
+    """The published systems; on ICU-Sepsis quantecon takes its time."""
+    section, values = Section("Optimal values of published systems", about(__doc__)), []
     systems = {
-        "ICU-Sepsis": icu_sepsis(),
         "FrozenLake 4x4": toy_system("FrozenLake-v1"),
         "FrozenLake 8x8": toy_system("FrozenLake-v1", map_name="8x8"),
         "CliffWalking": toy_system("CliffWalking-v1"),
         "Taxi": toy_system("Taxi-v4"),
     }
-    print(f"{'system':<16}{'ours':>10}{'seconds':>9}{'quantecon':>11}{'seconds':>9}")
+    if scale.name == "full":
+        systems["ICU-Sepsis"] = icu_sepsis()
     for name, system in systems.items():
-        begin = time.perf_counter()
-        ours = system.success_and_length(system.best)[0]
-        middle = time.perf_counter()
-        theirs = peer_value(system)
-        end = time.perf_counter()
-        print(f"{name:<16}{ours:>10.6f}{middle - begin:>9.2f}{theirs:>11.6f}{end - middle:>9.2f}")
-        np.testing.assert_allclose(ours, theirs, atol=1e-4)
 
+        def same(results: Mapping[str, float], name: str = name) -> None:
+            require_close(results, atol=1e-4)
+            values.append([name, *(f"{value:.6f}" for value in results.values())])
 
-if __name__ == "__main__":
-    main()
+        ways = {"pastwise": our_value, "quantecon": peer_value}
+        contenders = [Contender(peer, partial(way, system)) for peer, way in ways.items()]
+        section.compare(name, contenders, same, rounds=3)
+    section.notes.append(table(["system", "pastwise", "quantecon"], values))
+    return [section]

@@ -1,369 +1,22 @@
-"""The paper's whole study in three ways: by the letter, by NumPy, and by pastwise.
+"""The paper's whole study: by the letter, by NumPy, and by pastwise.
 
-The study is three pasts and five methods, each a loop of 100 epochs after a log of 60 records, on a new random system
-in every run. Three contenders run it:
-
-`literal`
-    Plain Python, one run at a time, formula by formula. Every decision is worked out anew from the log: all
-    similarities, their maximum over the whole ideal table, and Eq. (10) as it stands; for FPD_learn the transition
-    model and then the whole recursion of Theorem 1. Two choices need a word. Algorithm 1 computes each weight once
-    and keeps it; here the weights are recomputed for each rule, which is what Section IV-B counts as the cost of one
-    decision rule (k similarities, a maximum over S * A * S values, then the rule). Re-planning is taken by the letter
-    as well: FPD, and the agent that leaves the log, run the recursion of Theorem 1 at every epoch, although the model
-    is known.
-`plan once`
-    The same, but what does not depend on the log, the plans on a known model, is worked out once for each loop.
-`vectorised`
-    What a competent NumPy user would write: one run at a time, tables instead of loops over states and actions,
-    evidence and counts updated by one record at a time, one design for each goal on a known model, and for FPD_learn
-    a vectorised recursion at each epoch.
-`ours`
-    `pastwise.experiments.paper.collect`, which runs a thousand systems side by side, and Rand and FPD, which do not
-    read the log, once for all three pasts.
-
-All three act at each epoch by the first rule of a fresh horizon. They draw the same random numbers, within the time
-measured, and must get the same gain in every run, past and method; if they do not, the benchmark fails. Time is scaled
-to 100 runs, the paper's number. The contenders take turns, so that a slow spell of the machine strikes all of them.
+Three pasts and five methods, each a loop of 100 epochs after a log of 60 records, on a new random system in every run.
+Ours runs two thousand systems side by side, and Rand and FPD, which do not read the log, once for all three pasts. The
+others (`by_the_letter`) run one system at a time, and fewer of them; their time is scaled. *By the letter* works out
+every decision anew from the log, as Section IV-B counts its cost; *plan once* is the same, but plans on a known model
+once for each loop. All draw the same random numbers, within the time measured, and must get the same gain in every run,
+past and method.
 """
 
 from __future__ import annotations
 
-import argparse
-import math
-import os
-import platform
-import sys
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
-from statistics import median
 
-import numpy as np
-
-from pastwise.experiments.paper import PAPER_METHODS, PASTS, PaperStudy, collect
-from pastwise.numerics import FloatArray
-
-METHODS = ("Rand", "TL", "TL_explore", "FPD_learn", "FPD")
-FLOOR = 1e-5
-"""What a goal gives to each next state that it does not prefer."""
-
-Gains = dict[tuple[str, str], list[int]]
-"""Gain of every run, by past and method."""
-
-Record = tuple[int, int, int]
-"""State, action, next state."""
-
-
-# The random numbers of a run, the same for all contenders.
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """Uniform numbers of one loop: one of ``world`` for the start and one of each kind for every epoch."""
-
-    world: list[float]
-    choice: list[float]
-    coins: list[float]
-
-
-def uniform(study: PaperStudy, size: int, *key: int) -> FloatArray:
-    """The first numbers of the stream at this place in the study's tree of seeds: run, then child by child."""
-    return np.random.default_rng(np.random.SeedSequence(study.seed, spawn_key=key)).random(size)
-
-
-def numbers_of(study: PaperStudy, num_steps: int, *key: int) -> Numbers:
-    """The numbers that `pastwise.loop.run` draws from the stream at this place."""
-    world, choice, coins = (uniform(study, num_steps + 1, *key, child).tolist() for child in range(3))
-    return Numbers(world, choice, coins)
-
-
-def system_numbers(study: PaperStudy, run: int) -> FloatArray:
-    """The numbers that become the transition model of a run when its rows are normalised: [S, A, S]."""
-    shape = (study.num_states, study.num_actions, study.num_states)
-    return uniform(study, math.prod(shape), run, 0).reshape(shape)
-
-
-# By the letter: lists, loops and the formulae of the paper.
-
-Matrix = list[list[float]]
-Tensor = list[list[list[float]]]
-Decide = Callable[[list[Record], int, float], list[float]]
-"""From all records so far, the current state and a coin to the rule in that state."""
-
-
-@dataclass(frozen=True)
-class LiteralIdeal:
-    """A goal as full tables: the rule [S][A], the transition model and the joint [S][A][S]."""
-
-    rule: Matrix
-    transition: Tensor
-    joint: Tensor
-
-    @staticmethod
-    def preferring(preferred: tuple[int, ...], S: int, A: int) -> LiteralIdeal:
-        """Paper: Eqs. (11) to (14)."""
-        wanted = (1 - FLOOR * (S - len(preferred))) / len(preferred)
-        next_state = [wanted if s in preferred else FLOOR for s in range(S)]
-        rule = [[1 / A for _ in range(A)] for _ in range(S)]
-        transition = [[list(next_state) for _ in range(A)] for _ in range(S)]
-        joint = [[[p * rule[s][a] for p in transition[s][a]] for a in range(A)] for s in range(S)]
-        return LiteralIdeal(rule, transition, joint)
-
-
-def literal_draw(probabilities: list[float], number: float) -> int:
-    """Index drawn by a uniform number."""
-    cumulative = 0.0
-    for index, probability in enumerate(probabilities):
-        cumulative += probability
-        if number < cumulative:
-            return index
-    return len(probabilities) - 1
-
-
-def literal_weights(log: list[Record], ideal: LiteralIdeal) -> list[float]:
-    """Normalised similarity of every record. Paper: Eq. (4)."""
-    sigma_max = max(value for table in ideal.joint for row in table for value in row)
-    return [ideal.joint[s][a][n] / sigma_max for s, a, n in log]
-
-
-def literal_learned_rule(log: list[Record], weights: list[float], nu: float, state: int, S: int, A: int) -> list[float]:
-    """The learned rule in one state. Paper: Eq. (10)."""
-    here = sum(w for (s, _, _), w in zip(log, weights, strict=True) if s == state) + S * A * nu
-    rule = []
-    for action in range(A):
-        this = sum(w for (s, a, _), w in zip(log, weights, strict=True) if s == state and a == action) + S * nu
-        rule.append(this / here)
-    return rule
-
-
-def literal_model(log: list[Record], nu: float, S: int, A: int) -> Tensor:
-    """The transition model expected under a Dirichlet posterior with prior counts nu."""
-    counts = [[[nu for _ in range(S)] for _ in range(A)] for _ in range(S)]
-    for s, a, n in log:
-        counts[s][a][n] += 1
-    return [[[count / sum(row) for count in row] for row in table] for table in counts]
-
-
-def literal_design(model: Tensor, ideal: LiteralIdeal, horizon: int) -> Tensor:
-    """The optimal policy of every epoch of the horizon: [H][S][A]. Paper: Theorem 1."""
-    S, A = len(model), len(model[0])
-    alpha = [
-        [sum(p * math.log(p / q) for p, q in zip(model[s][a], ideal.transition[s][a], strict=True)) for a in range(A)]
-        for s in range(S)
-    ]
-    gamma = [1.0] * S
-    policy: Tensor = []
-    for _ in range(horizon):
-        weight: Matrix = []
-        for s in range(S):
-            beta = [-sum(p * math.log(g) for p, g in zip(model[s][a], gamma, strict=True)) for a in range(A)]
-            weight.append([ideal.rule[s][a] * math.exp(-alpha[s][a] - beta[a]) for a in range(A)])
-        gamma = [sum(row) for row in weight]
-        policy.insert(0, [[w / g for w in row] for row, g in zip(weight, gamma, strict=True)])
-    return policy
-
-
-def literal_loop(system: Tensor, decide: Decide, num_steps: int, numbers: Numbers, past: list[Record]) -> list[Record]:
-    """The records of a closed loop that starts with a past log."""
-    log = list(past)
-    state = literal_draw([1 / len(system)] * len(system), numbers.world[0])
-    for t in range(num_steps):
-        action = literal_draw(decide(log, state, numbers.coins[t]), numbers.choice[t])
-        next_state = literal_draw(system[state][action], numbers.world[t + 1])
-        log.append((state, action, next_state))
-        state = next_state
-    return log[len(past) :]
-
-
-def literal_methods(study: PaperStudy, system: Tensor, plan_once: bool) -> dict[str, Decide]:
-    """The five methods."""
-    S, A = study.num_states, study.num_actions
-    ideal = LiteralIdeal.preferring((0,), S, A)
-    nu = min(value for table in ideal.joint for row in table for value in row) / S
-    uniform_rule = [1 / A] * A
-
-    def rand(log: list[Record], state: int, coin: float) -> list[float]:
-        return uniform_rule
-
-    def tl(log: list[Record], state: int, coin: float) -> list[float]:
-        return literal_learned_rule(log, literal_weights(log, ideal), nu, state, S, A)
-
-    def tl_explore(log: list[Record], state: int, coin: float) -> list[float]:
-        weights = literal_weights(log, ideal)
-        learned = literal_learned_rule(log, weights, nu, state, S, A)
-        lacking = sum(weights[-study.window :]) / study.window < study.threshold
-        return uniform_rule if lacking and coin < study.epsilon else learned
-
-    def fpd_learn(log: list[Record], state: int, coin: float) -> list[float]:
-        return literal_design(literal_model(log, nu, S, A), ideal, study.horizon)[0][state]
-
-    return {
-        "Rand": rand,
-        "TL": tl,
-        "TL_explore": tl_explore,
-        "FPD_learn": fpd_learn,
-        "FPD": literal_fpd(system, ideal, study.horizon, plan_once),
-    }
-
-
-def literal_fpd(system: Tensor, ideal: LiteralIdeal, horizon: int, plan_once: bool) -> Decide:
-    """Plan on the known model at every epoch, or once, and act by the first rule."""
-    if plan_once:
-        first = literal_design(system, ideal, horizon)[0]
-        return lambda log, state, coin: first[state]
-    return lambda log, state, coin: literal_design(system, ideal, horizon)[0][state]
-
-
-def run_literal(study: PaperStudy, plan_once: bool = False) -> Gains:
-    """Gains of the study, by the letter."""
-    S, A, gains = study.num_states, study.num_actions, no_gains()
-    for run in range(study.runs):
-        drawn = system_numbers(study, run).tolist()
-        system = [[[value / sum(row) for value in row] for row in table] for table in drawn]
-        past_numbers = numbers_of(study, study.num_records, run, 1)
-        numbers = numbers_of(study, study.num_steps, run, 2)
-        methods = literal_methods(study, system, plan_once)
-        for past, preferred in PASTS.items():
-            teacher = literal_fpd(system, LiteralIdeal.preferring(preferred, S, A), study.horizon, plan_once)
-            log = literal_loop(system, teacher, study.num_records, past_numbers, [])
-            for name, decide in methods.items():
-                records = literal_loop(system, decide, study.num_steps, numbers, log)
-                gains[past, name].append(sum(next_state == 0 for _, _, next_state in records))
-    return gains
-
-
-# By NumPy: tables and incremental updates, one run at a time.
-
-
-class FollowRule:
-    """Acts by one rule, [S, A], in every epoch: Rand, FPD and the agent that leaves the log."""
-
-    def __init__(self, rule: FloatArray) -> None:
-        self.cumulative = rule.cumsum(axis=-1)
-
-    def act(self, state: int, number: float, coin: float) -> int:
-        """The action drawn by a uniform number."""
-        return draw(self.cumulative[state], number)
-
-    def observe(self, state: int, action: int, next_state: int) -> None:
-        """Nothing to learn."""
-
-
-class LearnRule:
-    """TL and, with a positive ``epsilon``, TL_explore: evidence and the last similarities, updated record by record."""
-
-    def __init__(self, study: PaperStudy, joint: FloatArray, log: Sequence[Record], epsilon: float) -> None:
-        self.similarity = joint / joint.max()
-        self.concentration = np.full(joint.shape[:2], joint.min())
-        self.uniform = np.full(joint.shape[1], 1 / joint.shape[1]).cumsum()
-        self.threshold, self.epsilon = study.threshold, epsilon
-        self.window, self.records = np.zeros(study.window), 0
-        for record in log:
-            self.observe(*record)
-
-    def act(self, state: int, number: float, coin: float) -> int:
-        """The action drawn by a uniform number from the learned rule or, by gate and coin, from the uniform one."""
-        if coin < self.epsilon and self.window.sum() / len(self.window) < self.threshold:
-            return draw(self.uniform, number)
-        return draw(self.concentration[state].cumsum(), number)
-
-    def observe(self, state: int, action: int, next_state: int) -> None:
-        """Add the record's similarity to the evidence and to the window."""
-        weight = self.similarity[state, action, next_state]
-        self.concentration[state, action] += weight
-        self.window[self.records % len(self.window)] = weight
-        self.records += 1
-
-
-class LearnModel:
-    """FPD_learn: counts updated record by record, and a design on their mean at every epoch."""
-
-    def __init__(self, study: PaperStudy, joint: FloatArray, log: Sequence[Record]) -> None:
-        self.horizon = study.horizon
-        self.rule, self.log_transition = joint.sum(axis=-1), np.log(joint / joint.sum(axis=-1, keepdims=True))
-        self.counts = np.full(joint.shape, joint.min() / study.num_states)
-        for record in log:
-            self.observe(*record)
-
-    def act(self, state: int, number: float, coin: float) -> int:
-        """The action drawn by a uniform number from the first rule of a fresh design."""
-        model = self.counts / self.counts.sum(axis=-1, keepdims=True)
-        return draw(first_rule(model, self.rule, self.log_transition, self.horizon)[state].cumsum(), number)
-
-    def observe(self, state: int, action: int, next_state: int) -> None:
-        """Count the record."""
-        self.counts[state, action, next_state] += 1
-
-
-Actor = FollowRule | LearnRule | LearnModel
-
-
-def draw(cumulative: FloatArray, number: float) -> int:
-    """Index drawn by a uniform number; the last cumulative value need not be one."""
-    return int(cumulative.searchsorted(number * cumulative[-1], side="right"))
-
-
-def joint_table(preferred: tuple[int, ...], S: int, A: int) -> FloatArray:
-    """The ideal that prefers some next states: [S, A, S]."""
-    transition = np.full(S, FLOOR)
-    transition[list(preferred)] = (1 - FLOOR * (S - len(preferred))) / len(preferred)
-    return np.tile(transition / A, (S, A, 1))
-
-
-def first_rule(model: FloatArray, rule: FloatArray, log_transition: FloatArray, horizon: int) -> FloatArray:
-    """The rule of the first epoch of a horizon: [S, A]. Paper: Theorem 1."""
-    liking = rule * np.exp(-(model * (np.log(model) - log_transition)).sum(axis=-1))
-    weight, gamma = liking, liking.sum(axis=-1)
-    for _ in range(horizon - 1):
-        weight = liking * np.exp(model @ np.log(gamma))
-        gamma = weight.sum(axis=-1)
-    return np.asarray(weight / gamma[:, None])
-
-
-def vectorised_loop(cumulative: FloatArray, actor: Actor, num_steps: int, numbers: Numbers) -> list[Record]:
-    """The records of a closed loop on the system with these cumulative transition probabilities."""
-    log = []
-    state = int(numbers.world[0] * len(cumulative))
-    for t in range(num_steps):
-        action = actor.act(state, numbers.choice[t], numbers.coins[t])
-        next_state = draw(cumulative[state, action], numbers.world[t + 1])
-        actor.observe(state, action, next_state)
-        log.append((state, action, next_state))
-        state = next_state
-    return log
-
-
-def run_vectorised(study: PaperStudy) -> Gains:
-    """Gains of the study, by NumPy."""
-    S, A, gains = study.num_states, study.num_actions, no_gains()
-    joint = joint_table((0,), S, A)
-    rule = joint.sum(axis=-1)
-    past_log_ideals = {past: np.log(A * joint_table(preferred, S, A)) for past, preferred in PASTS.items()}
-    for run in range(study.runs):
-        drawn = system_numbers(study, run)
-        system = drawn / drawn.sum(axis=-1, keepdims=True)
-        cumulative = system.cumsum(axis=-1)
-        past_numbers = numbers_of(study, study.num_records, run, 1)
-        numbers = numbers_of(study, study.num_steps, run, 2)
-        rand, fpd = FollowRule(rule), FollowRule(first_rule(system, rule, np.log(A * joint), study.horizon))
-        for past, log_ideal in past_log_ideals.items():
-            teacher = FollowRule(first_rule(system, rule, log_ideal, study.horizon))
-            log = vectorised_loop(cumulative, teacher, study.num_records, past_numbers)
-            actors: dict[str, Actor] = {
-                "Rand": rand,
-                "TL": LearnRule(study, joint, log, epsilon=0.0),
-                "TL_explore": LearnRule(study, joint, log, study.epsilon),
-                "FPD_learn": LearnModel(study, joint, log),
-                "FPD": fpd,
-            }
-            for name, actor in actors.items():
-                records = vectorised_loop(cumulative, actor, study.num_steps, numbers)
-                gains[past, name].append(sum(next_state == 0 for _, _, next_state in records))
-    return gains
-
-
-# By pastwise.
+from benchmarks.by_the_letter import METHODS, Gains, run_literal, run_vectorised
+from benchmarks.harness import Contender, Scale, Section, about
+from pastwise.experiments.paper import PAPER_METHODS, PaperStudy, collect
 
 
 def run_ours(study: PaperStudy) -> Gains:
@@ -371,98 +24,33 @@ def run_ours(study: PaperStudy) -> Gains:
     return {key: gains.tolist() for key, gains in collect(study).items()}
 
 
-# The comparison.
+def require_same_gains(results: Mapping[str, Gains]) -> None:
+    """Refuse gains that differ, run by run, on the runs that all did."""
+    reference = results["pastwise"]
+    for name, gains in results.items():
+        if gains.keys() != reference.keys():
+            raise AssertionError(f"{name}: pasts and methods are {sorted(gains)}, not {sorted(reference)}")
+        for (past, method), theirs in gains.items():
+            if theirs != reference[past, method][: len(theirs)]:
+                raise AssertionError(f"{name} and ours disagree in the gains of {method} after {past}")
 
 
-def no_gains() -> Gains:
-    """A table of gains to be filled in."""
-    return {(past, name): [] for past in PASTS for name in METHODS}
-
-
-@dataclass(frozen=True)
-class Contender:
-    """A way to run the study, and for how many runs it is timed."""
-
-    name: str
-    collect: Callable[[PaperStudy], Gains]
-    runs: int
-
-
-def differences(reference: Gains, other: Gains) -> list[str]:
-    """What differs, run by run, on the runs that both did."""
-    if reference.keys() != other.keys():
-        return [f"pasts and methods differ: {sorted(reference)} and {sorted(other)}"]
-    return [
-        f"run {run}, past {past}, method {method}: gain {theirs}, not {ours}"
-        for (past, method), expected in reference.items()
-        for run, (ours, theirs) in enumerate(zip(expected, other[past, method], strict=False))
-        if ours != theirs
-    ]
-
-
-def compare(study: PaperStudy, contenders: Sequence[Contender], repeats: int) -> dict[str, list[float]]:
-    """Seconds per 100 runs of each contender, [repeats]; exits with a message if their gains differ."""
-    for contender in contenders:
-        contender.collect(replace(study, runs=1))  # lazy imports and caches are not what is measured
-    seconds: dict[str, list[float]] = {contender.name: [] for contender in contenders}
-    for _ in range(repeats):
-        gains: dict[str, Gains] = {}
-        for contender in contenders:
-            start = time.perf_counter()
-            gains[contender.name] = contender.collect(replace(study, runs=contender.runs))
-            seconds[contender.name].append((time.perf_counter() - start) * 100 / contender.runs)
-        for name, theirs in gains.items():
-            wrong = differences(gains["ours"], theirs)
-            if wrong:
-                sys.exit("\n  ".join([f"{name} and ours disagree in {len(wrong)} gains:", *wrong[:10]]))
-    return seconds
-
-
-def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """The options of the command line."""
-    parser = argparse.ArgumentParser(description="Time the paper's whole study in three ways.")
-    parser.add_argument("--runs", type=positive, default=2000, help="runs of ours")
-    parser.add_argument("--vectorised-runs", type=positive, default=20, help="runs of the NumPy contender")
-    parser.add_argument("--literal-runs", type=positive, default=4, help="runs of the literal contender")
-    parser.add_argument("--repeats", type=positive, default=3, help="how often each is timed; medians are compared")
-    parser.add_argument("--seed", type=int, default=10, help="seed of the study")
-    return parser.parse_args(arguments)
-
-
-def positive(text: str) -> int:
-    """A whole number of at least one."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, not {number}")
-    return number
-
-
-def main() -> None:
-    """Time the contenders, check that they agree, print the table."""
-    options = parse()
-    study = PaperStudy(seed=options.seed, methods={name: PAPER_METHODS[name] for name in METHODS})
+def measure(scale: Scale) -> list[Section]:
+    """The study of 1,000 runs."""
+    runs = scale.pick(20, 1000, 1000)
+    section = Section("The paper's study", f"{runs:,} runs. {about(__doc__)}")
+    study = PaperStudy(seed=10, methods={name: PAPER_METHODS[name] for name in METHODS})
+    ways: dict[str, tuple[Callable[[PaperStudy], Gains], int]] = {
+        "pastwise": (run_ours, runs),
+        "by the letter": (run_literal, scale.pick(1, 4, 10)),
+        "by the letter, plan once": (partial(run_literal, plan_once=True), scale.pick(1, 4, 10)),
+        "NumPy, one run at a time": (run_vectorised, scale.pick(2, 20, 50)),
+    }
     contenders = [
-        Contender("literal", run_literal, options.literal_runs),
-        Contender("plan once", partial(run_literal, plan_once=True), options.literal_runs),
-        Contender("vectorised", run_vectorised, options.vectorised_runs),
-        Contender("ours", run_ours, options.runs),
+        Contender(name, partial(way, replace(study, runs=number)), work=number / runs)
+        for name, (way, number) in ways.items()
     ]
-    print(f"{os.cpu_count()} cores, {platform.machine()}; Python {platform.python_version()}, numpy {np.__version__}")
-    print(
-        f"{len(PASTS)} pasts x {len(METHODS)} methods, seed {study.seed}; median of {options.repeats} (least - most)\n"
-    )
-    seconds = compare(study, contenders, options.repeats)
-    print(f"{'contender':<12}{'runs':>6}{'seconds per 100 runs':>24}")
-    for contender in contenders:
-        times = seconds[contender.name]
-        spread = f"({min(times):.3f} - {max(times):.3f})"
-        print(f"{contender.name:<12}{contender.runs:>6}{median(times):>24.3f}  {spread}")
-    ours, common = median(seconds["ours"]), {c.name: min(c.runs, options.runs) for c in contenders}
-    print(f"\nliteral / ours:    {median(seconds['literal']) / ours:7.1f} x")
-    print(f"plan once / ours:  {median(seconds['plan once']) / ours:7.1f} x")
-    print(f"vectorised / ours: {median(seconds['vectorised']) / ours:7.1f} x")
-    print(f"\nSame gains as ours: literal in {common['literal']} runs, vectorised in {common['vectorised']}.")
-
-
-if __name__ == "__main__":
-    main()
+    times = section.compare(f"{runs:,} runs", contenders, require_same_gains, rounds=3)
+    section.at_least("faster than by the letter", times.faster_than("by the letter"), 500)
+    section.at_least("faster than NumPy", times.faster_than("NumPy, one run at a time"), 20)
+    return [section]

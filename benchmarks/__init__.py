@@ -1,0 +1,1 @@
+"""The benchmark suite: pastwise beside what a user would take instead. ``python -m benchmarks`` runs it."""

@@ -1,0 +1,242 @@
+"""How contenders are measured: in turns, after a run that does not count, on the same job with the same result.
+
+A job is a `Section` of the report. Its `compare` times contenders, the first of which is ours, and refuses to go on
+where they did not compute the same thing. Its `goal` states a goal beside what was measured; whether it is met is
+worked out, never written down.
+"""
+
+from __future__ import annotations
+
+import math
+import resource
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import median
+from typing import Any, TypeVar
+
+import numpy as np
+
+SHORTEST = 0.02
+"""Seconds that a timing lasts at least: shorter runs are repeated within it."""
+
+MIB, GIB = 2.0**20, 2.0**30
+
+DATA = Path(__file__).parent / ".data"
+"""Where generated logs are kept between runs."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large the jobs are: ``quick`` shows only that they run, ``full`` takes the large sizes as well."""
+
+    name: str = "default"
+
+    def pick(self, quick: T, default: T, full: T) -> T:
+        """What belongs to this scale."""
+        return {"quick": quick, "default": default, "full": full}[self.name]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A way to do a job.
+
+    Attributes
+    ----------
+    run : callable
+        Does it, and returns its result.
+    work : float
+        How much of the job one run does; its time is divided by it.
+    once : bool
+        Too slow to repeat: its only run is what is measured. Not for what compiles itself on first use.
+    """
+
+    name: str
+    run: Callable[[], Any]
+    work: float = 1.0
+    once: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a job's table: the median of the timings, and the least and the most of them."""
+
+    size: str
+    contender: str
+    seconds: float
+    least: float
+    most: float
+    ratio: float
+    """How many times as long as ours."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A goal beside what was measured, both in the same unit."""
+
+    words: str
+    measured: float
+    bound: float
+    at_most: bool
+    unit: str
+
+    @property
+    def met(self) -> bool:
+        """Whether what was measured keeps within the bound."""
+        return self.measured <= self.bound if self.at_most else self.measured >= self.bound
+
+
+@dataclass(frozen=True)
+class Curve:
+    """How the seconds of one contender grow with a size."""
+
+    contender: str
+    sizes: Sequence[float]
+    seconds: Sequence[float]
+
+    @property
+    def exponent(self) -> float:
+        """Slope of the straight line that fits best in logarithms."""
+        return float(np.polyfit(np.log(self.sizes), np.log(self.seconds), 1)[0])
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A plot of curves over one size."""
+
+    name: str
+    size: str
+    curves: Sequence[Curve]
+
+
+class Times(dict[str, float]):
+    """Median seconds of each contender; the first is ours."""
+
+    @property
+    def ours(self) -> float:
+        """Our seconds."""
+        return next(iter(self.values()))
+
+    def faster_than(self, *others: str) -> float:
+        """How many times faster we are than the fastest of these."""
+        return min(self[name] for name in others) / self.ours
+
+    def of(self, *others: str) -> float:
+        """How many times as long as the fastest of these we take."""
+        return 1 / self.faster_than(*others)
+
+
+@dataclass
+class Section:
+    """What the report tells of one job."""
+
+    title: str
+    text: str
+    rows: list[Row] = field(default_factory=list)
+    goals: list[Goal] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+
+    def compare(
+        self,
+        size: str,
+        contenders: Sequence[Contender],
+        same: Callable[[Mapping[str, Any]], None],
+        rounds: int = 5,
+    ) -> Times:
+        """Time the contenders, the first of which is ours, and add a line for each.
+
+        Parameters
+        ----------
+        same : callable
+            Gets the result of every contender by its name, and raises unless they are the same.
+        """
+        seconds: dict[str, list[float]] = {}
+        results: dict[str, Any] = {}
+        for contender in contenders:
+            took, results[contender.name] = _timed(contender, 1)
+            seconds[contender.name] = [took] if contender.once else []
+        same(results)
+        results.clear()
+        loops = dict.fromkeys(seconds, 1)
+        for turn in range(rounds):
+            for contender in (contender for contender in contenders if not contender.once):
+                took, _ = _timed(contender, loops[contender.name])
+                seconds[contender.name].append(took)
+                if turn == 0:
+                    loops[contender.name] = max(1, math.ceil(SHORTEST / (took * contender.work)))
+        times = Times({name: median(each) for name, each in seconds.items()})
+        self.rows += [
+            Row(size, name, times[name], min(each), max(each), times[name] / times.ours)
+            for name, each in seconds.items()
+        ]
+        return times
+
+    def at_most(self, words: str, measured: float, bound: float, unit: str = "x") -> None:
+        """State a goal that holds up to a bound."""
+        self.goals.append(Goal(words, measured, bound, True, unit))
+
+    def at_least(self, words: str, measured: float, bound: float, unit: str = "x") -> None:
+        """State a goal that holds from a bound on."""
+        self.goals.append(Goal(words, measured, bound, False, unit))
+
+    def plot(self, name: str, size: str, points: Mapping[float, Mapping[str, float]]) -> None:
+        """Plot the seconds of the contenders that have at least two sizes: points[size][contender]."""
+        names = dict.fromkeys(contender for times in points.values() for contender in times)
+        curves = []
+        for contender in names:
+            sizes = [size for size, times in points.items() if contender in times]
+            if len(sizes) > 1:
+                curves.append(Curve(contender, sizes, [points[size][contender] for size in sizes]))
+        if curves:
+            self.figures.append(Figure(name, size, curves))
+
+
+def _timed(contender: Contender, loops: int) -> tuple[float, Any]:
+    """Seconds for the whole job, and the last result."""
+    begin = time.perf_counter()
+    for _ in range(loops):
+        result = contender.run()
+    return (time.perf_counter() - begin) / loops / contender.work, result
+
+
+def about(documentation: str | None) -> str:
+    """What a module says of itself after its first line."""
+    return (documentation or "").partition("\n\n")[2].strip()
+
+
+def require_close(results: Mapping[str, Any], names: Sequence[str] | None = None, atol: float = 1e-9) -> None:
+    """Refuse results, arrays, that differ by more than rounding."""
+    chosen = list(results) if names is None else list(names)
+    for name in chosen[1:]:
+        np.testing.assert_allclose(
+            results[name], results[chosen[0]], rtol=1e-7, atol=atol, err_msg=f"{name} differs from {chosen[0]}"
+        )
+
+
+def peak_memory(function: Callable[..., Any], *arguments: Any) -> float:
+    """Most bytes that a fresh process held to call a function of a module, the interpreter and imports included."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(_peak_of, function, arguments).result()
+
+
+def _peak_of(function: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
+    function(*arguments)
+    return peak()
+
+
+def peak() -> float:
+    """Most bytes that this process has held.
+
+    Where the kernel tells (Linux) that is the mark of this program alone; what `getrusage` gives there begins with
+    what the parent held when it started the child.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        return float(status.read_text().split("VmHWM:")[1].split()[0]) * 1024
+    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * 1024

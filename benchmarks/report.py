@@ -1,0 +1,154 @@
+"""The report: the machine, the goals beside what was measured, a table for each job, plots of how cost grows."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator, Sequence
+from importlib.metadata import distributions
+from pathlib import Path
+
+from benchmarks.harness import GIB, Figure, Goal, Row, Scale, Section
+from pastwise.adapters.files import staged
+
+PACKAGES = (
+    "pastwise",
+    "numpy",
+    "scipy",
+    "duckdb",
+    "pyarrow",
+    "narwhals",
+    "numba",
+    "pandas",
+    "polars",
+    "quantecon",
+    "mdpsolver",
+    "pymdptoolbox",
+    "river",
+    "mabwiser",
+)
+
+
+def write(sections: Sequence[Section], scale: Scale, minutes: float, path: Path) -> None:
+    """Write the report and its figures, beside and renamed."""
+    figures = [figure for section in sections for figure in section.figures]
+    if figures:
+        with staged(path.parent / "figures", owned=_old(path.parent / "figures")) as stage:
+            for figure in figures:
+                _draw(figure, stage / f"{figure.name}.png")
+    with staged(path.parent) as stage:
+        (stage / path.name).write_text(page(sections, scale, minutes), encoding="utf-8")
+
+
+def _old(folder: Path) -> list[str]:
+    return [path.name for path in folder.glob("*.png")]
+
+
+def page(sections: Sequence[Section], scale: Scale, minutes: float) -> str:
+    """The report as Markdown."""
+    met = sum(goal.met for section in sections for goal in section.goals)
+    total = sum(len(section.goals) for section in sections)
+    lines = [
+        "# Benchmarks",
+        "",
+        "Written by `python -m benchmarks`; not by hand. Seconds are medians of runs taken in turns with the other "
+        "contenders' after one that does not count; a ratio is a contender's time over ours in the same run of the "
+        "suite, so above 1 we are faster. Each job was checked to give the same result with every contender.",
+        "",
+        f"Scale: {scale.name}. The suite took {minutes:.0f} minutes. Goals met: **{met} of {total}**.",
+        "",
+        *_machine(),
+        "",
+        "## Goals",
+        "",
+        table(
+            ["job", "goal", "measured", "verdict"],
+            [[section.title, *_goal_line(goal)] for section in sections for goal in section.goals],
+        ),
+    ]
+    for section in sections:
+        lines += ["", *_section(section)]
+    return "\n".join([*lines, ""])
+
+
+def _machine() -> Iterator[str]:
+    """The machine and the versions, as a list."""
+    installed = {d.metadata["Name"].lower(): d.version for d in distributions()}
+    pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    yield f"- Machine: {os.cpu_count()} cores of {_processor()}, {pages * size / GIB:.0f} GiB; {platform.system()}"
+    yield f"- Python {platform.python_version()}"
+    yield "- " + ", ".join(f"{name} {installed[name]}" for name in PACKAGES if name in installed)
+
+
+def _processor() -> str:
+    names = Path("/proc/cpuinfo")
+    if names.exists():
+        for line in names.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _goal_line(goal: Goal) -> list[str]:
+    sign = "≤" if goal.at_most else "≥"
+    wanted, measured = (f"{number(value)} {goal.unit}" for value in (goal.bound, goal.measured))
+    return [f"{goal.words} {sign} {wanted}", measured, "met" if goal.met else "**missed**"]
+
+
+def _section(section: Section) -> Iterator[str]:
+    yield f"## {section.title}"
+    yield ""
+    yield section.text
+    if section.rows:
+        yield ""
+        yield table(["size", "contender", "median", "least - most", "ratio to ours"], list(map(_line, section.rows)))
+    for note in section.notes:
+        yield ""
+        yield note
+    for figure in section.figures:
+        yield ""
+        yield f"![{figure.name}](figures/{figure.name}.png)"
+        yield ""
+        yield "Exponents: " + ", ".join(f"{curve.contender} {curve.exponent:.2f}" for curve in figure.curves) + "."
+
+
+def _line(row: Row) -> list[str]:
+    spread = f"{duration(row.least)} - {duration(row.most)}"
+    return [row.size, row.contender, duration(row.seconds), spread, number(row.ratio)]
+
+
+def number(value: float) -> str:
+    """Three significant digits, without an exponent."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds in the unit that suits them."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{number(seconds / size)} {unit}"
+    return f"{number(seconds / 1e-6)} µs"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _draw(figure: Figure, path: Path) -> None:
+    """Seconds over size, both in logarithms, with the exponent of each curve."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    canvas, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
+    for curve in figure.curves:
+        axes.loglog(curve.sizes, curve.seconds, "o-", label=f"{curve.contender} ({curve.exponent:.2f})")
+    axes.set_xlabel(figure.size)
+    axes.set_ylabel("seconds")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small", title="contender (exponent)")
+    canvas.savefig(path, dpi=120)
+    plt.close(canvas)

@@ -1,0 +1,45 @@
+"""How long it takes until there is something to work with: the import, and the help of the command line.
+
+Each is a fresh interpreter; what it is compared with is one that imports NumPy and a part of SciPy, without which
+nothing here can be done.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from benchmarks.harness import Contender, Scale, Section, about
+
+
+def output_of(*command: str) -> str:
+    """What a command says, once it has ended well."""
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def require_words(results: Mapping[str, str]) -> None:
+    """Each did what it was asked for: imports say nothing, help says how to use it."""
+    for name, said in results.items():
+        if ("Usage:" in said) != name.endswith("--help"):
+            raise AssertionError(f"{name} said {said!r}")
+
+
+def measure(scale: Scale) -> list[Section]:
+    """The start-up job of the suite."""
+    section = Section("Start-up", about(__doc__))
+    script = str(Path(sys.executable).with_name("pastwise"))
+    contenders = [
+        Contender("import pastwise", partial(output_of, sys.executable, "-c", "import pastwise")),
+        Contender("pastwise --help", partial(output_of, script, "--help")),
+        Contender(
+            "import numpy, scipy.special", partial(output_of, sys.executable, "-c", "import numpy, scipy.special")
+        ),
+    ]
+    times = section.compare("a fresh process", contenders, require_words, rounds=scale.pick(3, 21, 51))
+    floor = times["import numpy, scipy.special"]
+    section.at_most("import pastwise: time of NumPy and SciPy's", times["import pastwise"] / floor, 1.3)
+    section.at_most("pastwise --help: time of NumPy and SciPy's", times["pastwise --help"] / floor, 1.6)
+    return [section]
