@@ -417,6 +417,3 @@ def test_blocks_of_a_large_sparse_model_are_worked_on_apart(monkeypatch: pytest.
         found = fpd(model, ideal, 5)
         np.testing.assert_array_equal(found.policy, expected.policy)
         np.testing.assert_array_equal(found.log_gamma, expected.log_gamma)
-        values = rng.random((2, S))
-        parts = [model.expect(values, block) for block in model.blocks]
-        np.testing.assert_array_equal(np.concatenate(parts, axis=-2), model.expect(values))

@@ -36,7 +36,6 @@ from pastwise.numerics import (
     frozen,
     log,
     side_by_side,
-    softmax,
     where_first,
 )
 
@@ -126,19 +125,28 @@ def _backward(
     else:
         table = broadcast("rules", checked_probabilities("rules", rules), (horizon, S, A))
         now = [np.where(ideal.allowed, log(rule), -np.inf) + minus_alpha for rule in table]
+    from pastwise import kernels
+
     batch = now[0].shape[:-2]
-    policy, log_gamma = np.empty((*batch, kept, S, A)), np.zeros((*batch, horizon + 1, S))  # gamma is 1 at the end
+    now = [each.reshape(-1, S, A) for each in now]
+    number = len(now[0])
+    policy, log_gamma = np.empty((number, kept, S, A)), np.zeros((number, horizon + 1, S))  # gamma is 1 at the end
 
     def step(epoch: int, states: slice) -> None:
-        rule = policy[..., min(epoch, kept - 1), states, :]  # an epoch that is not kept gives way to the one before it
-        minus_beta = model.expect(log_gamma[..., epoch + 1, :], states) if epoch + 1 < horizon else 0.0
-        np.add(now[epoch][..., states, :], minus_beta, out=rule)
-        log_gamma[..., epoch, states] = softmax(rule)
+        rule = policy[:, min(epoch, kept - 1), states]  # an epoch that is not kept gives way to the one before it
+        peak = log_gamma[:, epoch, states]
+        if epoch + 1 == horizon:
+            rule[...] = now[epoch][:, states]
+            kernels.centre(rule, peak)
+        else:
+            model.prefer(now[epoch][:, states], log_gamma[:, epoch + 1], rule, peak, states)
+        np.exp(rule, out=rule)
+        kernels.settle(rule, peak)
 
     with side_by_side(model.blocks) as each_block:
         for epoch in reversed(range(horizon)):
             each_block(partial(step, epoch))
-    return policy, log_gamma
+    return policy.reshape(*batch, kept, S, A), log_gamma.reshape(*batch, horizon + 1, S)
 
 
 def require_horizon(horizon: int) -> None:

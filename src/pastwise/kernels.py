@@ -99,3 +99,82 @@ def backup(
                 best = max(best, e + barred[s, action])
             here = out[n, s]
             here[0], here[1], here[2], here[3], here[4] = w, x, y, z, best
+
+
+@compiled
+def prefer(
+    first: IntArray,
+    column: IntArray,
+    entry: FloatArray,
+    unseen: FloatArray,
+    total: FloatArray,
+    now: FloatArray,
+    values: FloatArray,
+    rule: FloatArray,
+    peak: FloatArray,
+    start: int,
+) -> None:
+    """Preference of each action, now + E[values(next_state)], less the largest in its state, into ``rule``.
+
+    Parameters
+    ----------
+    first, column, entry
+        Sparse rows (system, state, action): where each begins, next states, and weights of them.
+    unseen, total : [systems, S, A]
+        Weight of every next state beside the entries; what all weights add up to.
+    now, rule : [batch, states, A]
+    values : [batch, S]
+    peak : [batch, states]
+        What is taken off: the largest preference, or 0 where all are -inf.
+    start : int
+        The first of the states.
+
+    Systems are repeated along the batch: element b is of system b % systems.
+    """
+    systems, S, A = total.shape
+    for b in range(len(rule)):
+        system = b % systems
+        everywhere = 0.0
+        for value in values[b]:
+            everywhere += value
+        for s in range(rule.shape[1]):
+            most = -np.inf
+            for a in range(A):
+                row = (system * S + start + s) * A + a
+                begin, number = first[row], first[row + 1] - first[row]
+                entries, columns = entry[begin : begin + number], column[begin : begin + number]
+                mean = unseen[system, start + s, a] * everywhere if unseen[system, start + s, a] > 0 else 0.0
+                for i in range(number):
+                    mean += entries[i] * values[b, np.uint32(columns[i])]
+                preference = now[b, s, a] + mean / total[system, start + s, a]
+                rule[b, s, a] = preference
+                most = max(most, preference)
+            peak[b, s] = 0.0 if most == -np.inf else most
+            for a in range(A):
+                rule[b, s, a] -= peak[b, s]
+
+
+@compiled
+def centre(rule: FloatArray, peak: FloatArray) -> None:
+    """Take off preferences [batch, states, A] the largest in each state, or 0 where all are -inf: peak [batch, S]."""
+    for b in range(rule.shape[0]):
+        for s in range(rule.shape[1]):
+            most = -np.inf
+            for a in range(rule.shape[2]):
+                most = max(most, rule[b, s, a])
+            peak[b, s] = 0.0 if most == -np.inf else most
+            for a in range(rule.shape[2]):
+                rule[b, s, a] -= peak[b, s]
+
+
+@compiled
+def settle(rule: FloatArray, peak: FloatArray) -> None:
+    """From exp(preference - peak) to distributions in place; peak [batch, states] becomes ln of the sum of exp."""
+    for b in range(rule.shape[0]):
+        for s in range(rule.shape[1]):
+            total = 0.0
+            for a in range(rule.shape[2]):
+                total += rule[b, s, a]
+            peak[b, s] += np.log(total) if total > 0 else -np.inf
+            for a in range(rule.shape[2]):
+                rule[b, s, a] /= total if total > 0 else 1.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
@@ -74,8 +74,18 @@ class TransitionModel(Protocol):
         """Ranges of states that are best worked on one by one, or side by side; together all states."""
         ...
 
-    def expect(self, values: FloatArray, states: slice = ALL) -> FloatArray:
-        """E[values(next_state) | state, action] in a range of states: [..., S] -> [..., states, A]."""
+    def prefer(
+        self, now: FloatArray, values: FloatArray, rule: FloatArray, peak: FloatArray, states: slice = ALL
+    ) -> None:
+        """Write now + E[values(next_state) | state, action], less its peak in each state, into ``rule``.
+
+        For a block of states: now, rule [batch, states, A]; peak [batch, states]. The values [batch, S] are of as many
+        goals, or of each system, or of systems within goals. Where all actions are -inf the peak is 0.
+        """
+        ...
+
+    def expect(self, values: FloatArray) -> FloatArray:
+        """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
         ...
 
     def expect_each(self, values: FloatArray) -> FloatArray:
@@ -118,23 +128,33 @@ class DenseModel:
         """All states: BLAS has its own threads."""
         return (ALL,)
 
-    def expect(self, values: FloatArray, states: slice = ALL) -> FloatArray:
-        """E[values(next_state) | state, action] in a range of states: [..., S] -> [..., states, A]."""
-        return linear_expectation(partial(self._apply, self.transition[..., states, :, :]), values)
+    def prefer(
+        self, now: FloatArray, values: FloatArray, rule: FloatArray, peak: FloatArray, states: slice = ALL
+    ) -> None:
+        """Write now + E[values(next_state) | state, action], less its peak in each state, into ``rule``."""
+        from pastwise import kernels
 
-    def _apply(self, transition: FloatArray, values: FloatArray) -> FloatArray:
-        if transition.dtype == np.float32:
+        by_system = values.reshape(-1, *self.shape, self.num_states)
+        np.add(now, self.expect(by_system).reshape(now.shape), out=rule)
+        kernels.centre(rule, peak)
+
+    def expect(self, values: FloatArray) -> FloatArray:
+        """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
+        return linear_expectation(self._apply, values)
+
+    def _apply(self, values: FloatArray) -> FloatArray:
+        if self.transition.dtype == np.float32:
             middle = ((values.max(axis=-1) + values.min(axis=-1)) / 2)[..., None]  # what is left rounds finely
-            rest = self._product(transition, (values - middle).astype(np.float32))
+            rest = self._product((values - middle).astype(np.float32))
             return np.asarray(rest + middle[..., None], dtype=np.float64)
-        return self._product(transition, values)
+        return self._product(values)
 
-    def _product(self, transition: FloatArray, values: Any) -> FloatArray:
+    def _product(self, values: Any) -> FloatArray:
         if self.shape:
-            return np.asarray(np.einsum("...san,...n->...sa", transition, values))
-        rows = transition.reshape(-1, self.num_states)
-        product = rows @ values if values.ndim == 1 else values @ rows.T
-        return np.asarray(product.reshape(*values.shape[:-1], -1, self.num_actions))
+            return np.asarray(np.einsum("...san,...n->...sa", self.transition, values))
+        rows, lead = self.transition.reshape(-1, self.num_states), values.shape[:-1]
+        product = rows @ values.ravel() if prod(lead) == 1 else values @ rows.T
+        return np.asarray(product.reshape(*lead, self.num_states, self.num_actions))
 
     def expect_each(self, values: FloatArray) -> FloatArray:
         """Expectation of values that depend on state and action too: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
@@ -158,7 +178,6 @@ class _Entries:
         self.key, self.data, self.shape = key, data, shape
         self.num_states, self.num_actions = num_states, num_actions
         self.num_rows = prod(shape) * num_states * num_actions
-        self._parts: dict[tuple[int, int], csr_array] = {}
 
     @cached_property
     def row(self) -> IntArray:
@@ -171,50 +190,54 @@ class _Entries:
         return np.searchsorted(self.row, np.arange(self.num_rows + 1))
 
     @cached_property
+    def next_state(self) -> Any:
+        """Next state of each entry, in 32 bits."""
+        return (self.key % self.num_states).astype(np.int32)
+
+    @cached_property
     def matrix(self) -> csr_array:
         """The entries as a block-diagonal sparse matrix that shares their data."""
         from scipy.sparse import csr_array
 
-        block = self.row // (self.num_states * self.num_actions)
-        shape = (self.num_rows, prod(self.shape) * self.num_states)
-        kind = np.int32 if max(*shape, len(self.key)) < 2**31 else np.int64
-        column = (block * self.num_states + self.key % self.num_states).astype(kind)
-        return csr_array((self.data, column, self.first.astype(kind)), shape=shape)
+        column = self.next_state
+        if self.shape:
+            column = self.row // (self.num_states * self.num_actions) * self.num_states + column
+        return csr_array((self.data, column, self.first), shape=(self.num_rows, prod(self.shape) * self.num_states))
 
     @cached_property
     def blocks(self) -> tuple[slice, ...]:
         """Ranges of states of about `MANY_ENTRIES` each; a batch is one."""
         number = 1 if self.shape else max(1, len(self.key) // MANY_ENTRIES)
         edges = np.linspace(0, self.num_states, min(number, self.num_states) + 1).astype(int).tolist()
-        return (ALL,) if len(edges) == 2 else tuple(slice(*pair) for pair in pairwise(edges))
-
-    def part(self, states: slice) -> csr_array:
-        """Rows of the matrix, of a range of states; they share its data."""
-        if states == ALL:
-            return self.matrix
-        if (states.start, states.stop) not in self._parts:
-            self._parts[states.start, states.stop] = self._cut(states)
-        return self._parts[states.start, states.stop]
-
-    def _cut(self, states: slice) -> csr_array:
-        from scipy.sparse import csr_array
-
-        first = self.matrix.indptr[states.start * self.num_actions : states.stop * self.num_actions + 1]
-        here = slice(first[0], first[-1])
-        entries = (self.data[here], self.matrix.indices[here], first - first[0])
-        return csr_array(entries, shape=(len(first) - 1, self.num_states))
+        return tuple(slice(*pair) for pair in pairwise(edges))
 
     def per_row(self, values: FloatArray) -> FloatArray:
         """Sum of one number per entry over each row: [rows]."""
         return group_sum(self.row, values, self.num_rows)
 
-    def times(self, values: FloatArray, states: slice = ALL) -> FloatArray:
-        """Sum of entry * values(next_state) over each row, in a range of states: [..., S] -> [..., states, A]."""
+    def times(self, values: FloatArray) -> FloatArray:
+        """Sum of entry * values(next_state) over each row: [..., S] -> [..., S, A]."""
         values = np.broadcast_to(values, np.broadcast_shapes(values.shape, (*self.shape, self.num_states)))
         goals = values.shape[: values.ndim - len(self.shape) - 1]
         columns = values.reshape(prod(goals), -1) if goals else values.ravel()
-        product = self.part(states) @ columns.T
-        return np.asarray(product.T).reshape(*goals, *self.shape, -1, self.num_actions)
+        product = self.matrix @ columns.T
+        return np.asarray(product.T).reshape(*goals, *self.shape, self.num_states, self.num_actions)
+
+    def prefer(
+        self,
+        unseen: FloatArray,
+        total: FloatArray,
+        now: FloatArray,
+        values: FloatArray,
+        rule: FloatArray,
+        peak: FloatArray,
+        states: slice,
+    ) -> None:
+        """`TransitionModel.prefer` of the entries, with a weight of every next state beside them, out of a total."""
+        from pastwise import kernels
+
+        model = (self.first, self.next_state, self.data, unseen, total)
+        kernels.prefer(*model, now, values, rule, peak, states.start or 0)
 
     def times_each(self, values: FloatArray) -> FloatArray:
         """Sum of entry * values(state, action, next_state) over each row: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
@@ -265,9 +288,16 @@ class SparseModel:
         """Ranges of states that are best worked on one by one, or side by side."""
         return self._entries.blocks
 
-    def expect(self, values: FloatArray, states: slice = ALL) -> FloatArray:
-        """E[values(next_state) | state, action] in a range of states: [..., S] -> [..., states, A]."""
-        return linear_expectation(partial(self._entries.times, states=states), values)
+    def prefer(
+        self, now: FloatArray, values: FloatArray, rule: FloatArray, peak: FloatArray, states: slice = ALL
+    ) -> None:
+        """Write now + E[values(next_state) | state, action], less its peak in each state, into ``rule``."""
+        rows = (1, self.num_states, self.num_actions)
+        self._entries.prefer(np.broadcast_to(0.0, rows), np.broadcast_to(1.0, rows), now, values, rule, peak, states)
+
+    def expect(self, values: FloatArray) -> FloatArray:
+        """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
+        return linear_expectation(self._entries.times, values)
 
     def expect_each(self, values: FloatArray) -> FloatArray:
         """Expectation of values that depend on state and action too: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
@@ -357,12 +387,20 @@ class LearnedModel:
         """Ranges of states that are best worked on one by one, or side by side."""
         return self._entries.blocks
 
-    def expect(self, values: FloatArray, states: slice = ALL) -> FloatArray:
-        """E[values(next_state) | state, action] in a range of states: [..., S] -> [..., states, A]."""
+    def prefer(
+        self, now: FloatArray, values: FloatArray, rule: FloatArray, peak: FloatArray, states: slice = ALL
+    ) -> None:
+        """Write now + E[values(next_state) | state, action], less its peak in each state, into ``rule``."""
         self._refuse_impossible(values)
-        background, total = (self._by_state_action(rows)[..., states, :] for rows in (self._background, self._total))
-        unseen = background * fold(np.add, values)[..., None, None]
-        return np.asarray((self._entries.times(values, states) + unseen) / total)
+        rows = (-1, self.num_states, self.num_actions)
+        unseen, total = self._background.reshape(rows), self._total.reshape(rows)
+        self._entries.prefer(unseen, total, now, values, rule, peak, states)
+
+    def expect(self, values: FloatArray) -> FloatArray:
+        """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
+        self._refuse_impossible(values)
+        unseen = self._by_state_action(self._background) * fold(np.add, values)[..., None, None]
+        return np.asarray((self._entries.times(values) + unseen) / self._by_state_action(self._total))
 
     def expect_each(self, values: FloatArray) -> FloatArray:
         """Expectation of values that depend on state and action too: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
@@ -372,8 +410,8 @@ class LearnedModel:
         return np.asarray((self._entries.times_each(values) + unseen) / self._by_state_action(self._total))
 
     def _refuse_impossible(self, values: FloatArray) -> None:
-        impossible = np.isneginf(values)
-        if impossible.any():
+        if values.size and values.min() == -np.inf:
+            impossible = np.isneginf(values)
             states = np.unique(np.nonzero(impossible)[-1])[:5].tolist()
             raise ValueError(
                 f"the goal rules out next states {states} (or every action in them), and a learned model gives every "

@@ -80,22 +80,6 @@ def fold(ufunc: np.ufunc, values: FloatArray) -> FloatArray:
     return np.asarray(total)
 
 
-def softmax(values: FloatArray) -> FloatArray:
-    """Turn logarithms into distributions over the last axis, in place, and return ``ln sum exp`` of what they were.
-
-    Where every value is ``-inf`` the row becomes zeros, and its logarithm is ``-inf``.
-    """
-    peak = np.array(fold(np.maximum, values))  # a copy: of a single column it would be the values themselves
-    peak[np.isneginf(peak)] = 0.0
-    values -= peak[..., None]
-    np.exp(values, out=values)
-    total = np.array(fold(np.add, values))
-    log_total = log(total) + peak
-    total[total == 0] = 1.0
-    values /= total[..., None]
-    return np.asarray(log_total)
-
-
 @contextmanager
 def side_by_side(items: Sequence[Item]) -> Iterator[Callable[[Callable[[Item], None]], None]]:
     """Something that calls a function for each item, by several threads where there are several items."""
