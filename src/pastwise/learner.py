@@ -21,6 +21,7 @@ from pastwise.counts import LiveCounts, TransitionCounts
 from pastwise.fitted import Fitted
 from pastwise.goal import Goal
 from pastwise.ideal import IdealModel
+from pastwise.live import LivePolicy
 from pastwise.methods import METHODS
 from pastwise.numerics import FloatArray
 from pastwise.posterior import (
@@ -232,6 +233,16 @@ class TransferLearner:
         f.evidence[s, a] = gather_evidence(f.live.row(s, a), f.ideal, f.params["similarity"])[s, a]
         f.updates += 1
         return self
+
+    def live(self, seed: int | None = None) -> LivePolicy:
+        """The rule as it is now, for a running loop: it decides and learns on, a record in about a microsecond.
+
+        Parameters
+        ----------
+        seed : int, optional
+            Of the decisions that are drawn.
+        """
+        return LivePolicy(self._fit, seed)
 
     def merge(self, other: TransitionCounts) -> Self:
         """Learn from the counts of another log as well; labels are united."""
