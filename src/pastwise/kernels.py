@@ -7,24 +7,26 @@ is compiled on its first call and kept on disk. Import it where it is needed, no
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
 
 from pastwise.numerics import FloatArray, IntArray
 
+Result = TypeVar("Result")
+
 LANES = 5
 """Functions whose expectations are taken side by side, each in a scalar of its own: only those stay in registers."""
 
 
-def compiled(kernel: Callable[..., None]) -> Callable[..., None]:
+def compiled(kernel: Callable[..., Result]) -> Callable[..., Result]:
     """The kernel as machine code, kept on disk where there is a place for it."""
     options: dict[str, Any] = {"nogil": True}
     try:
-        return cast(Callable[..., None], numba.njit(**options, cache=True)(kernel))
+        return cast(Callable[..., Result], numba.njit(**options, cache=True)(kernel))
     except RuntimeError:  # no folder can be written
-        return cast(Callable[..., None], numba.njit(**options)(kernel))
+        return cast(Callable[..., Result], numba.njit(**options)(kernel))
 
 
 @compiled
@@ -113,8 +115,10 @@ def prefer(
     rule: FloatArray,
     peak: FloatArray,
     start: int,
-) -> None:
+) -> bool:
     """Preference of each action, now + E[values(next_state)], less the largest in its state, into ``rule``.
+
+    False if what has a weight everywhere has -inf somewhere: there is no such preference.
 
     Parameters
     ----------
@@ -132,6 +136,7 @@ def prefer(
     Systems are repeated along the batch: element b is of system b % systems.
     """
     systems, S, A = total.shape
+    possible = True
     for b in range(len(rule)):
         system = b % systems
         everywhere = 0.0
@@ -143,7 +148,10 @@ def prefer(
                 row = (system * S + start + s) * A + a
                 begin, number = first[row], first[row + 1] - first[row]
                 entries, columns = entry[begin : begin + number], column[begin : begin + number]
-                mean = unseen[system, start + s, a] * everywhere if unseen[system, start + s, a] > 0 else 0.0
+                mean = 0.0
+                if unseen[system, start + s, a] > 0:
+                    mean = unseen[system, start + s, a] * everywhere
+                    possible &= everywhere > -np.inf
                 for i in range(number):
                     mean += entries[i] * values[b, np.uint32(columns[i])]
                 preference = now[b, s, a] + mean / total[system, start + s, a]
@@ -152,6 +160,26 @@ def prefer(
             peak[b, s] = 0.0 if most == -np.inf else most
             for a in range(A):
                 rule[b, s, a] -= peak[b, s]
+    return possible
+
+
+@compiled
+def times(
+    first: IntArray, column: IntArray, entry: FloatArray, systems: int, values: FloatArray, out: FloatArray, start: int
+) -> None:
+    """Sum of entry * values(next_state) over rows as in `prefer`: values [batch, S] -> out [batch, states, A]."""
+    batch, states, A = out.shape
+    S = values.shape[1]
+    for b in range(batch):
+        for s in range(states):
+            for a in range(A):
+                row = (b % systems * S + start + s) * A + a
+                begin, number = first[row], first[row + 1] - first[row]
+                entries, columns = entry[begin : begin + number], column[begin : begin + number]
+                total = 0.0
+                for i in range(number):
+                    total += entries[i] * values[b, np.uint32(columns[i])]
+                out[b, s, a] = total
 
 
 @compiled

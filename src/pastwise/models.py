@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from math import prod
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,12 +29,9 @@ from pastwise.numerics import (
     frozen,
     group_sum,
     linear_expectation,
+    side_by_side,
     xlogx,
 )
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
 
 ALL = slice(None)
 """Every state."""
@@ -166,11 +163,7 @@ class DenseModel:
 
 
 class _Entries:
-    """Non-zero entries of a tensor [*shape, S, A, S], by ascending flat key, and sums over them.
-
-    As a matrix they are block diagonal, [rows, columns] = [*shape * S * A, *shape * S], so that one sparse product
-    serves any leading axes.
-    """
+    """Non-zero entries of a tensor [*shape, S, A, S], by ascending flat key, and sums over them."""
 
     def __init__(
         self, key: IntArray, data: FloatArray, shape: tuple[int, ...], num_states: int, num_actions: int
@@ -195,16 +188,6 @@ class _Entries:
         return (self.key % self.num_states).astype(np.int32)
 
     @cached_property
-    def matrix(self) -> csr_array:
-        """The entries as a block-diagonal sparse matrix that shares their data."""
-        from scipy.sparse import csr_array
-
-        column = self.next_state
-        if self.shape:
-            column = self.row // (self.num_states * self.num_actions) * self.num_states + column
-        return csr_array((self.data, column, self.first), shape=(self.num_rows, prod(self.shape) * self.num_states))
-
-    @cached_property
     def blocks(self) -> tuple[slice, ...]:
         """Ranges of states of about `MANY_ENTRIES` each; a batch is one."""
         number = 1 if self.shape else max(1, len(self.key) // MANY_ENTRIES)
@@ -218,10 +201,17 @@ class _Entries:
     def times(self, values: FloatArray) -> FloatArray:
         """Sum of entry * values(next_state) over each row: [..., S] -> [..., S, A]."""
         values = np.broadcast_to(values, np.broadcast_shapes(values.shape, (*self.shape, self.num_states)))
-        goals = values.shape[: values.ndim - len(self.shape) - 1]
-        columns = values.reshape(prod(goals), -1) if goals else values.ravel()
-        product = self.matrix @ columns.T
-        return np.asarray(product.T).reshape(*goals, *self.shape, self.num_states, self.num_actions)
+        out = np.empty((*values.shape, self.num_actions))
+        sums = out.reshape(-1, self.num_states, self.num_actions)
+        with side_by_side(self.blocks) as each_block:
+            each_block(partial(self._sum, values.reshape(-1, self.num_states), sums))
+        return out
+
+    def _sum(self, values: FloatArray, out: FloatArray, states: slice) -> None:
+        from pastwise import kernels
+
+        systems = prod(self.shape)
+        kernels.times(self.first, self.next_state, self.data, systems, values, out[:, states], states.start)
 
     def prefer(
         self,
@@ -232,12 +222,15 @@ class _Entries:
         rule: FloatArray,
         peak: FloatArray,
         states: slice,
-    ) -> None:
-        """`TransitionModel.prefer` of the entries, with a weight of every next state beside them, out of a total."""
+    ) -> bool:
+        """`TransitionModel.prefer` of the entries, with a weight of every next state beside them, out of a total.
+
+        False where that weight falls on a value of -inf.
+        """
         from pastwise import kernels
 
         model = (self.first, self.next_state, self.data, unseen, total)
-        kernels.prefer(*model, now, values, rule, peak, states.start or 0)
+        return kernels.prefer(*model, now, values, rule, peak, states.start or 0)
 
     def times_each(self, values: FloatArray) -> FloatArray:
         """Sum of entry * values(state, action, next_state) over each row: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
@@ -305,10 +298,10 @@ class SparseModel:
 
     def row(self, state: IntArray, action: IntArray) -> FloatArray:
         """p(. | state, action): [S]."""
-        matrix, row = self._entries.matrix, int(state) * self.num_actions + int(action)
-        entries = slice(matrix.indptr[row], matrix.indptr[row + 1])
+        entries, row = self._entries, int(state) * self.num_actions + int(action)
+        here = slice(entries.first[row], entries.first[row + 1])
         dense = np.zeros(self.num_states)
-        dense[matrix.indices[entries]] = matrix.data[entries]
+        dense[entries.next_state[here]] = entries.data[here]
         return dense
 
 
@@ -391,10 +384,10 @@ class LearnedModel:
         self, now: FloatArray, values: FloatArray, rule: FloatArray, peak: FloatArray, states: slice = ALL
     ) -> None:
         """Write now + E[values(next_state) | state, action], less its peak in each state, into ``rule``."""
-        self._refuse_impossible(values)
         rows = (-1, self.num_states, self.num_actions)
         unseen, total = self._background.reshape(rows), self._total.reshape(rows)
-        self._entries.prefer(unseen, total, now, values, rule, peak, states)
+        if not self._entries.prefer(unseen, total, now, values, rule, peak, states):
+            self._refuse_impossible(values)
 
     def expect(self, values: FloatArray) -> FloatArray:
         """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
