@@ -11,8 +11,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from java import needs_java
 from pastwise import Columns, validate_log
 from test_tables import Log, Row, assert_counts, counted, slow_counts
+
+pytestmark = needs_java
 
 
 @pytest.fixture(scope="session")

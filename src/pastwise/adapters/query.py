@@ -183,7 +183,7 @@ def _followed(
         return nw.col(name).shift(-1).over("episode", "timeless", order_by=["moment", *order])
 
     nexts = {f"next {i}": following(f"state {i}") for i in range(num_state)}
-    frame = frame.with_columns(**nexts, gap=following("moment") - nw.col("moment"))
+    frame = _leading(frame.with_columns(**nexts, gap=following("moment") - nw.col("moment")))
     status = nw.when(nw.col("gap") <= 0).then(nw.lit(SAME_TIME)).otherwise(nw.lit(FOLLOWED))
     if max_gap is not None:
         status = nw.when(nw.col("gap") > max_gap).then(nw.lit(FAR)).otherwise(status)
@@ -192,14 +192,33 @@ def _followed(
     return frame, nw.when(nw.col("episode").is_null()).then(nw.lit(NO_EPISODE)).otherwise(status)
 
 
-def keys(columns: Columns) -> list[str]:
+def _leading(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+    """The frame, in Ibis with LEAD(x, 1) where narwhals asks for LAG(x, -1), which some engines refuse."""
+    import narwhals as nw
+
+    if not frame.implementation.is_ibis():
+        return frame
+    from ibis.expr.operations import Lag, Lead, Literal
+
+    table = frame.to_native().op()
+    back = [lag for lag in table.find(Lag) if isinstance(lag.offset, Literal) and lag.offset.value == -1]
+    ahead: nw.LazyFrame[Any] = nw.from_native(table.replace({lag: Lead(lag.arg, 1, lag.default) for lag in back}).to_expr())
+    return ahead
+
+
+def grouped(prepared: nw.LazyFrame[Any], columns: Columns, decay: Decay | None) -> nw.LazyFrame[Any]:
+    """The groups of what `prepare` gave: all that leaves the engine."""
+    return prepared.group_by(_keys(columns)).agg(*_sums(columns, decay))
+
+
+def _keys(columns: Columns) -> list[str]:
     """What records are grouped by."""
     names = [f"state {i}" for i in range(len(columns.state))] + [f"action {i}" for i in range(len(columns.action))]
     names += [f"next {i}" for i in range(len(columns.state))]
     return [*names, "status"] + (["task"] if columns.task else [])
 
 
-def sums(columns: Columns, decay: Decay | None) -> list[nw.Expr]:
+def _sums(columns: Columns, decay: Decay | None) -> list[nw.Expr]:
     """Rows, records, weights and their squares, and what is needed to tell bad ones."""
     import narwhals as nw
 
