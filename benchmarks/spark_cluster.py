@@ -13,7 +13,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 import pyspark
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql.functions import col, concat, lit
 
 import pastwise as pw
 from pastwise.numerics import IntArray
 
 STATES, ACTIONS, LENGTH, FOLDERS = 100, 5, 50, 4
-EXECUTORS = 2
+EXECUTORS, ATTEMPTS = 2, 5
 NEXT_STATE, WINDOWED = {"next_state": "next_state"}, {"episode": "episode", "time": "time"}
 
 SETTINGS = {
@@ -66,10 +66,10 @@ def write_log(spark: SparkSession, rows: int, path: str) -> DataFrame:
     """The log as Parquet, such that consecutive records of an episode lie in different folders."""
 
     def label(letter: str, number: Column) -> Column:
-        return F.concat(F.lit(letter), number.cast("string"))
+        return concat(lit(letter), number.cast("string"))
 
-    moment = F.col("id") % LENGTH
-    episode = F.col("id") - moment
+    moment = col("id") % LENGTH
+    episode = col("id") - moment
     columns = {
         "episode": label("e", episode),
         "time": moment,
@@ -78,7 +78,7 @@ def write_log(spark: SparkSession, rows: int, path: str) -> DataFrame:
         "next_state": label("s", state_of(episode, moment + 1)),
         "folder": moment % FOLDERS,
     }
-    log = spark.range(rows).select(*(column.alias(name) for name, column in columns.items()))
+    log = spark.range(0, rows, numPartitions=FOLDERS).select(*(column.alias(name) for name, column in columns.items()))
     log.write.partitionBy("folder").parquet(path)
     return spark.read.parquet(path)
 
@@ -97,7 +97,7 @@ def expected(rows: int, windowed: bool) -> IntArray:
 
 def dense(counts: pw.TransitionCounts) -> IntArray:
     """Counts as `expected` has them."""
-    state, action = (np.array([int(label[1:]) for label in s.labels]) for s in (counts.states, counts.actions))
+    state, action = (np.array([int(str(label)[1:]) for label in s.labels]) for s in (counts.states, counts.actions))
     records = np.zeros((STATES, ACTIONS, STATES), dtype=np.int64)
     records[state[counts.state], action[counts.action], state[counts.next_state]] = counts.records
     return records
@@ -129,7 +129,7 @@ def executors(spark: SparkSession) -> list[Any]:
     """Handles of the executors' processes."""
     jvm: Any = spark.sparkContext._jvm
     children = jvm.java.lang.ProcessHandle.current().children().toArray()
-    return [child for child in children if "CoarseGrainedExecutorBackend" in child.info().commandLine().get()]
+    return [child for child in children if "CoarseGrainedExecutorBackend" in child.info().commandLine().orElse("")]
 
 
 def wait_for_executors(spark: SparkSession) -> None:
@@ -139,10 +139,10 @@ def wait_for_executors(spark: SparkSession) -> None:
         time.sleep(0.1)
 
 
-def is_in_the_middle(spark: SparkSession, run: str, stages_done: int) -> bool:
-    """Whether some stages of a run are done, and one more has tasks that are done, under way and waiting."""
+def is_in_the_middle(spark: SparkSession, group: str, stages_done: int) -> bool:
+    """Whether some stages of a group of jobs are done, and one more has tasks done, under way and waiting."""
     tracker = spark.sparkContext.statusTracker()
-    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(run)]
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
     stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
     known = [stage for stage in stages if stage]
     done = sum(stage.numCompletedTasks == stage.numTasks for stage in known)
@@ -150,6 +150,16 @@ def is_in_the_middle(spark: SparkSession, run: str, stages_done: int) -> bool:
         stage.numCompletedTasks > 0 and stage.numCompletedTasks + stage.numActiveTasks + 1 < stage.numTasks
         for stage in known
     )
+
+
+def kill_one(spark: SparkSession, running: Future[Any], group: str, stages_done: int) -> bool:
+    """Kill an executor when the jobs of a group are in the middle; tell whether they were not over before."""
+    while not running.done():
+        if is_in_the_middle(spark, group, stages_done):
+            executors(spark)[0].destroyForcibly()
+            return True
+        time.sleep(0.01)
+    return False
 
 
 # Runs.
@@ -160,6 +170,7 @@ class Run:
     """One count of the log, and what Spark tells of it; sizes in bytes."""
 
     name: str
+    group: str
     seconds: float
     transitions: int
     is_exact: bool
@@ -170,40 +181,39 @@ class Run:
     executors_lost: int = 0
 
 
-def count(spark: SparkSession, log: DataFrame, rows: int, columns: dict[str, str], kill: bool) -> Run:
+def count(spark: SparkSession, log: DataFrame, rows: int, columns: dict[str, Any], kill: bool) -> Run:
     """Count the log, where wanted with an executor killed: by episode and time after the records were sent around."""
     windowed = columns is WINDOWED
     name = ("episode, time" if windowed else "next state") + (", killed" if kill else "")
 
-    def counted() -> pw.TransitionCounts:
-        spark.sparkContext.setJobGroup(name, name)
+    def counted(group: str) -> pw.TransitionCounts:
+        spark.sparkContext.setJobGroup(group, name)
         return pw.count_transitions(log, "state", "action", **columns)
 
-    wait_for_executors(spark)
-    with ThreadPoolExecutor(1) as pool:
-        begin = time.perf_counter()
-        job = pool.submit(counted)
-        while kill and not is_in_the_middle(spark, name, stages_done=int(windowed)):
-            if job.done():
-                raise ValueError("it was over before an executor could be killed; give more rows")
-            time.sleep(0.01)
-        if kill:
-            executors(spark)[0].destroyForcibly()
-        counts = job.result()
-        seconds = time.perf_counter() - begin
-    is_exact = np.array_equal(dense(counts), expected(rows, windowed))
-    return Run(name, seconds, len(counts.key), is_exact)
+    for attempt in range(ATTEMPTS):
+        wait_for_executors(spark)
+        group = f"{name} {attempt}"
+        with ThreadPoolExecutor(1) as pool:
+            begin = time.perf_counter()
+            running = pool.submit(counted, group)
+            killed = kill and kill_one(spark, running, group, stages_done=int(windowed))
+            counts = running.result()
+            seconds = time.perf_counter() - begin
+        if killed == kill:
+            is_exact = np.array_equal(dense(counts), expected(rows, windowed))
+            return Run(name, group, seconds, len(counts.key), is_exact)
+    raise SystemExit("it was over each time before an executor could be killed; give more rows")
 
 
 def add_events(runs: Sequence[Run], folder: Path) -> None:
     """Add to the runs what Spark's event log tells of them."""
-    by_name, run = {run.name: run for run in runs}, None
+    by_group, run = {run.group: run for run in runs}, None
     (path,) = folder.iterdir()
     for line in path.open(encoding="utf-8"):
         event = json.loads(line)
         kind = event["Event"]
         if kind == "SparkListenerJobStart":
-            run = by_name.get(event["Properties"].get("spark.jobGroup.id"))
+            run = by_group.get(event["Properties"].get("spark.jobGroup.id"))
         elif run and kind == "SparkListenerExecutorRemoved":
             run.executors_lost += 1
         elif run and kind == "SparkListenerTaskEnd":

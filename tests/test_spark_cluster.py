@@ -13,7 +13,7 @@ from java import needs_java
 pytestmark = needs_java
 
 BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "spark_cluster.py"
-QUICK_START = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
+QUICK_START = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
 
 def test_killed_executor_changes_no_count() -> None:

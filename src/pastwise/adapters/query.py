@@ -65,7 +65,8 @@ def _numeric(name: str, schema: Mapping[str, nw.dtypes.DType], what: str) -> nw.
     days = years * 365 + years // 4 - years // 100 + years // 400 + day - 719163
     hour, minute, second = (part.cast(nw.Int64) for part in (moment.hour(), moment.minute(), moment.second()))
     clock = hour * 3600 + minute * 60 + second
-    return (days * 86400 + clock).cast(nw.Float64) + moment.microsecond().cast(nw.Float64) / 1e6
+    micro = (moment.microsecond().cast(nw.Int64) + 1_000_000) % 1_000_000  # some engines' are negative before 1970
+    return (days * 86400 + clock).cast(nw.Float64) + micro.cast(nw.Float64) / 1e6
 
 
 def _is_date(dtype: nw.dtypes.DType) -> bool:
@@ -202,7 +203,8 @@ def _leading(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
 
     table = frame.to_native().op()
     back = [lag for lag in table.find(Lag) if isinstance(lag.offset, Literal) and lag.offset.value == -1]
-    ahead: nw.LazyFrame[Any] = nw.from_native(table.replace({lag: Lead(lag.arg, 1, lag.default) for lag in back}).to_expr())
+    leads = {lag: Lead(lag.arg, 1, lag.default) for lag in back}
+    ahead: nw.LazyFrame[Any] = nw.from_native(table.replace(leads).to_expr())
     return ahead
 
 
