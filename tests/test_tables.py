@@ -18,7 +18,7 @@ from random import Random
 from typing import Any
 
 import duckdb
-import ibis  # type: ignore[import-untyped]
+import ibis
 import numpy as np
 import polars as pl
 import pyarrow as pa

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import ibis  # type: ignore[import-untyped]
+import ibis
 import polars as pl
 import pyarrow as pa
 import pytest

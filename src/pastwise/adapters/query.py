@@ -65,7 +65,8 @@ def _numeric(name: str, schema: Mapping[str, nw.dtypes.DType], what: str) -> nw.
     days = years * 365 + years // 4 - years // 100 + years // 400 + day - 719163
     hour, minute, second = (part.cast(nw.Int64) for part in (moment.hour(), moment.minute(), moment.second()))
     clock = hour * 3600 + minute * 60 + second
-    return (days * 86400 + clock).cast(nw.Float64) + moment.microsecond().cast(nw.Float64) / 1e6
+    micro = (moment.microsecond().cast(nw.Int64) + 1_000_000) % 1_000_000  # some engines' are negative before 1970
+    return (days * 86400 + clock).cast(nw.Float64) + micro.cast(nw.Float64) / 1e6
 
 
 def _is_date(dtype: nw.dtypes.DType) -> bool:
@@ -184,13 +185,33 @@ def followed(
         return nw.col(name).shift(-1).over("episode", "timeless", order_by=["moment", *order])
 
     nexts = {name: following(part) for name, part in wanted.items()}
-    frame = frame.with_columns(**nexts, gap=following("moment") - nw.col("moment"))
+    frame = _leading(frame.with_columns(**nexts, gap=following("moment") - nw.col("moment")))
     status = nw.when(nw.col("gap") <= 0).then(nw.lit(SAME_TIME)).otherwise(nw.lit(FOLLOWED))
     if max_gap is not None:
         status = nw.when(nw.col("gap") > max_gap).then(nw.lit(FAR)).otherwise(status)
     status = nw.when(nw.col("gap").is_null()).then(nw.lit(LAST)).otherwise(status)
     status = nw.when(nw.col("timeless")).then(nw.lit(NO_TIME)).otherwise(status)
     return frame, nw.when(nw.col("episode").is_null()).then(nw.lit(NO_EPISODE)).otherwise(status)
+
+
+def _leading(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+    """The frame, in Ibis with LEAD(x, 1) where narwhals asks for LAG(x, -1), which some engines refuse."""
+    import narwhals as nw
+
+    if not frame.implementation.is_ibis():
+        return frame
+    from ibis.expr.operations import Lag, Lead, Literal
+
+    table = frame.to_native().op()
+    back = [lag for lag in table.find(Lag) if isinstance(lag.offset, Literal) and lag.offset.value == -1]
+    leads = {lag: Lead(lag.arg, 1, lag.default) for lag in back}
+    ahead: nw.LazyFrame[Any] = nw.from_native(table.replace(leads).to_expr())
+    return ahead
+
+
+def grouped(prepared: nw.LazyFrame[Any], columns: Columns, decay: Decay | None) -> nw.LazyFrame[Any]:
+    """The groups of what `prepare` gave: all that leaves the engine."""
+    return prepared.group_by([*labels(columns), "status"]).agg(*_sums(columns, decay))
 
 
 def labels(columns: Columns) -> list[str]:
@@ -200,7 +221,7 @@ def labels(columns: Columns) -> list[str]:
     return names + (["task"] if columns.task else [])
 
 
-def sums(columns: Columns, decay: Decay | None) -> list[nw.Expr]:
+def _sums(columns: Columns, decay: Decay | None) -> list[nw.Expr]:
     """Rows, records, weights and their squares, and what is needed to tell bad ones."""
     import narwhals as nw
 
