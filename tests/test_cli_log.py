@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import math
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -857,14 +859,24 @@ def test_without_a_command_there_is_help(shell: Shell) -> None:
 def test_a_terminal_shows_that_something_happens(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pseudo-terminal takes the place of stderr."""
     terminal, end = os.openpty()
+    shown = bytearray()
+
+    def watch() -> None:
+        with contextlib.suppress(OSError):  # the other end was closed
+            while chunk := os.read(terminal, 10_000):
+                shown.extend(chunk)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
     with os.fdopen(end, "w") as stderr:
         monkeypatch.setattr(sys, "stderr", stderr)
         content = learned(shell, "--prefer", "mild")
-        assert b"Reading" in os.read(terminal, 10_000)
         with progress("Simulating", 3) as advance:
             advance(3)
-        assert b"Simulating" in os.read(terminal, 10_000)
+    watcher.join()
     os.close(terminal)
+    assert b"Reading" in shown
+    assert b"Simulating" in shown
     assert content["policy"] == policy_of(Goal(prefer={"mild": 1}))
 
 

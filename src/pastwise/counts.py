@@ -168,9 +168,16 @@ class TransitionCounts:
 
     def _grouped(self) -> TransitionCounts:
         """The same with each key once, ascending."""
-        distinct, group = np.unique(self.key, return_inverse=True)
-        records, weight, squared = (group_sum(group, getattr(self, name), len(distinct)) for name in COLUMNS[1:])
-        return replace(self, key=distinct, records=records.astype(np.int64), weight=weight, weight_squared=squared)
+        order = np.argsort(self.key, kind="stable")
+        key = self.key[order]
+        new = np.append(True, key[1:] != key[:-1])[: len(key)]
+        if new.all():
+            return self.where(order)
+        group = np.cumsum(new) - 1
+        records, weight, squared = (
+            group_sum(group, getattr(self, name)[order], int(new.sum())) for name in COLUMNS[1:]
+        )
+        return replace(self, key=key[new], records=records.astype(np.int64), weight=weight, weight_squared=squared)
 
     def evenly_weighted(self) -> TransitionCounts:
         """The counts in units of a typical record.
@@ -233,8 +240,8 @@ class TransitionCounts:
         }
         return replace(self, **columns)._grouped()
 
-    def where(self, mask: BoolArray | slice) -> TransitionCounts:
-        """The counts of some of the distinct transitions: mask [distinct]."""
+    def where(self, mask: BoolArray | IntArray | slice) -> TransitionCounts:
+        """The counts of some of the distinct transitions: mask [distinct], or their places."""
         kept: dict[str, Any] = {name: getattr(self, name)[mask] for name in COLUMNS}
         return replace(self, **kept)
 

@@ -107,6 +107,15 @@ def group_sum(group: IntArray, values: ArrayLike, size: int) -> FloatArray:
     return np.bincount(group, np.asarray(values, dtype=np.float64), size).astype(np.float64, copy=False)
 
 
+def distinct(values: IntArray, size: int) -> tuple[IntArray, IntArray]:
+    """The values of 0, ..., size - 1 that occur, ascending, and the place of each value among them."""
+    if size > 8 * len(values) + 1000:
+        return np.unique(values, return_inverse=True)
+    occurs = np.zeros(size, dtype=bool)
+    occurs[values] = True
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[values]
+
+
 def sample(probabilities: FloatArray, uniform: FloatArray) -> IntArray:
     """Draw an index from each row by the inverse of its distribution function.
 

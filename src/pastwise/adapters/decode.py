@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pastwise.adapters.codes import Tally
 from pastwise.adapters.columns import Columns, Edges
 from pastwise.adapters.query import FAR, FOLLOWED, NO_AGE, NO_EPISODE, NO_TIME, SAME_TIME
 from pastwise.counts import Decay, TransitionCounts
-from pastwise.numerics import BoolArray, FloatArray, IntArray
+from pastwise.numerics import BoolArray, FloatArray, IntArray, distinct
 from pastwise.spaces import Label, Space, intervals, sort_key
 
 if TYPE_CHECKING:
@@ -74,8 +75,7 @@ def decode(grouped: pa.Table, columns: Columns, decay: Decay | None, *, more: bo
     findings = _left_out(rows, status, {"state": state.bad, "action": action.bad, "next state": follows.bad})
     usable = (status == FOLLOWED) & (state.bad == 0) & (action.bad == 0) & (follows.bad == 0) & (records > 0)
     if not usable.any():
-        reasons = "; ".join(finding.message for finding in findings) or "no record is followed by another"
-        raise ValueError(f"the log has no usable transition: {reasons}")
+        raise _no_transition(findings)
     both = np.concatenate([state.codes[usable], follows.codes[usable]])
     states, (s, n) = _space(both, state.labels, columns.state, 2)
     actions, (a,) = _space(action.codes[usable], action.labels, columns.action)
@@ -88,10 +88,52 @@ def decode(grouped: pa.Table, columns: Columns, decay: Decay | None, *, more: bo
     counts = TransitionCounts.from_groups(
         states, actions, (batch, s, a, n), (records[usable], weight[usable], squared[usable]), tasks, decay
     )
+    return _reading(counts, columns, int(rows.sum()), findings, more)
+
+
+def decode_tally(tally: Tally, columns: Columns, *, more: bool = False) -> Reading:
+    """The same of a log that was counted by codes."""
+    counts = tally.counts
+    rows = int(counts.sum())
+    if rows == 0:
+        raise ValueError("the log has no records")
+    missing = {"state": counts[0].sum(), "action": counts[:, 0].sum(), "next state": counts[:, :, 0].sum()}
+    findings = [_bad(part, MISSING, int(number)) for part, number in missing.items() if number]
+    usable = counts[1:, 1:, 1:]
+    if not usable.any():
+        raise _no_transition(findings)
+    left, taken, entered = (np.asarray(usable.any(axis=axes)) for axes in ((1, 2), (0, 2), (0, 1)))
+    states, s = _ordered(tally.states.numbers, left | entered, columns.state)
+    actions, a = _ordered(tally.actions.numbers, taken, columns.action)
+    table = usable[np.ix_(s, a, s)].ravel()
+    key = np.flatnonzero(table != 0)
+    records = table[key]
+    weight = records.astype(np.float64)
+    return _reading(TransitionCounts(states, actions, key, records, weight, weight), columns, rows, findings, more)
+
+
+def _ordered(numbers: Mapping[str | None, int], occurs: BoolArray, names: tuple[str, ...]) -> tuple[Space, IntArray]:
+    """The space of the labels that occur, and the number of each, less one for the missing label."""
+    _require_labels(len(numbers) - 1, names[0])
+    places = {label: number - 1 for label, number in numbers.items() if label is not None and occurs[number - 1]}
+    labels: list[Label] = sorted(places, key=sort_key)
+    return Space(labels, names), np.array([places[str(label)] for label in labels], dtype=np.int64)
+
+
+def _reading(counts: TransitionCounts, columns: Columns, rows: int, findings: list[Finding], more: bool) -> Reading:
+    """The reading of a log with these counts, its terminal states made ends."""
     counts, ended = _ended(counts, columns.terminal, more)
     if counts.num_records == 1 and not more:
-        findings.append(Finding("single-transition", "the log has a single transition", 1, "Is that all there is?"))
-    return Reading(counts, columns, int(rows.sum()), (*findings, *ended))
+        findings = [
+            *findings,
+            Finding("single-transition", "the log has a single transition", 1, "Is that all there is?"),
+        ]
+    return Reading(counts, columns, rows, (*findings, *ended))
+
+
+def _no_transition(findings: list[Finding]) -> ValueError:
+    reasons = "; ".join(finding.message for finding in findings) or "no record is followed by another"
+    return ValueError(f"the log has no usable transition: {reasons}")
 
 
 def numbers_of(grouped: pa.Table, name: str) -> FloatArray:
@@ -180,11 +222,7 @@ def _encoded(fields: list[pa.ChunkedArray], name: str) -> tuple[list[IntArray], 
     chunks = [chunk for column in _alike(plain, kinds) for chunk in column.chunks]
     encoded = pa.chunked_array(chunks, chunks[0].type).combine_chunks()
     encoded = (encoded if isinstance(encoded, pa.Array) else encoded.chunk(0)).dictionary_encode()
-    if len(encoded.dictionary) > MAX_LABELS:
-        raise ValueError(
-            f"the column {name!r} has {len(encoded.dictionary):,} different values: is it free text or an identifier? "
-            "Group its values first, or give bins"
-        )
+    _require_labels(len(encoded.dictionary), name)
     labels = [_label(value, name) for value in encoded.dictionary.to_pylist()]
     codes = np.array(np.from_dlpack(encoded.indices.fill_null(MISSING)), dtype=np.int64)
     if kinds == {"number"} and labels:
@@ -193,6 +231,15 @@ def _encoded(fields: list[pa.ChunkedArray], name: str) -> tuple[list[IntArray], 
         same = np.where(finite, [first[label] for label in labels], NOT_FINITE)
         codes = np.where(codes >= 0, same[codes], codes)
     return np.split(codes, len(fields)), labels
+
+
+def _require_labels(number: int, name: str) -> None:
+    """Refuse a column with too many different values to be labels."""
+    if number > MAX_LABELS:
+        raise ValueError(
+            f"the column {name!r} has {number:,} different values: is it free text or an identifier? "
+            "Group its values first, or give bins"
+        )
 
 
 def _alike(columns: list[pa.ChunkedArray], kinds: set[str]) -> list[pa.ChunkedArray]:
@@ -240,15 +287,17 @@ def _space(
     codes: IntArray, labels: list[list[Label]], names: tuple[str, ...], parts: int = 1
 ) -> tuple[Space, list[IntArray]]:
     """The space of the combinations that occur, and the indices of each part: codes [parts * groups, fields]."""
-    combinations, index = np.unique(codes, axis=0, return_inverse=True)
-    if len(names) == 1:
-        found: list[Label] = [labels[0][code] for code in combinations[:, 0].tolist()]
-    else:
-        found = [tuple(labels[f][code] for f, code in enumerate(row)) for row in combinations.tolist()]
+    combinations: list[tuple[Label, ...]] = [()]
+    index = np.zeros(len(codes), dtype=np.int64)
+    for code, each in zip(codes.T, labels, strict=True):
+        occurring, index = distinct(index * len(each) + code, len(combinations) * len(each))
+        pairs = zip(*np.divmod(occurring, len(each)), strict=True)
+        combinations = [(*combinations[before], each[label]) for before, label in pairs]
+    found: list[Label] = [labels[0] if len(names) == 1 else labels for labels in combinations]
     order = sorted(range(len(found)), key=lambda place: sort_key(found[place]))
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
-    return Space([found[place] for place in order], names), np.split(rank[index.ravel()], parts)
+    return Space([found[place] for place in order], names), np.split(rank[index], parts)
 
 
 REASONS: dict[int, tuple[str, str, str]] = {
@@ -280,12 +329,18 @@ def _left_out(rows: IntArray, status: IntArray, bad: Mapping[str, IntArray]) -> 
     numbers = {reason: int(rows[status == reason].sum()) for reason in UNFOLLOWED}
     findings = [unfollowed(reason, number) for reason, number in numbers.items() if number]
     for part, codes in bad.items():
-        for reason, (code, how, fix) in REASONS.items():
+        for reason in REASONS:
             number = int(rows[(status == FOLLOWED) & (codes == reason)].sum())
             if number:
-                message = f"{so_many(number)} {how} {part} left out"
-                findings.append(Finding(f"{code}-{part.replace(' ', '-')}", message, number, fix))
+                findings.append(_bad(part, reason, number))
     return findings
+
+
+def _bad(part: str, reason: int, number: int) -> Finding:
+    """That so many records have no label in a part, because of this."""
+    code, how, fix = REASONS[reason]
+    message = f"{so_many(number)} {how} {part} left out"
+    return Finding(f"{code}-{part.replace(' ', '-')}", message, number, fix)
 
 
 def _ended(counts: TransitionCounts, terminal: tuple[Label, ...], more: bool) -> tuple[TransitionCounts, list[Finding]]:

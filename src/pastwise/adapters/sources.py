@@ -50,7 +50,7 @@ def open_table(table: Any, columns: Columns, *, numbered: bool = False) -> nw.La
     """
     import narwhals as nw
 
-    if isinstance(table, (str, Path)) or (isinstance(table, Sequence) and table and isinstance(table[0], (str, Path))):
+    if _is_files(table):
         return _numbered(_files(table, columns), numbered)
     if isinstance(table, Mapping):
         return _numbered(_arrow(_arrow_table(dict(table), columns)), numbered)
@@ -179,13 +179,29 @@ def _arrow_table(table: Any, columns: Columns) -> Any:
         ) from None
 
 
-def _files(given: str | Path | Sequence[str | Path], columns: Columns) -> duckdb.DuckDBPyRelation:
+def _is_files(table: Any) -> bool:
+    several = isinstance(table, Sequence) and bool(table) and isinstance(table[0], (str, Path))
+    return isinstance(table, (str, Path)) or several
+
+
+def _named(given: str | Path | Sequence[str | Path]) -> tuple[list[str], str]:
+    """The files that are meant, and their kind."""
     patterns = [given] if isinstance(given, (str, Path)) else list(given)
     paths = [path for pattern in patterns for path in _matching(str(pattern))]
     kinds = {_kind(path) for path in paths}
     if len(kinds) > 1:
         raise ValueError(f"files of several kinds cannot be one log: {', '.join(sorted(kinds))}")
-    kind = kinds.pop()
+    return paths, kinds.pop()
+
+
+def parquet_files(table: Any) -> list[str]:
+    """The Parquet files that a log is, or none."""
+    paths, kind = _named(table) if _is_files(table) else ([], "")
+    return paths if kind == "parquet" else []
+
+
+def _files(given: str | Path | Sequence[str | Path], columns: Columns) -> duckdb.DuckDBPyRelation:
+    paths, kind = _named(given)
     with reading(paths[0]):
         if kind == "csv":
             return _csv(paths, columns)

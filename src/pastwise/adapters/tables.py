@@ -6,15 +6,17 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pastwise.adapters.codes import is_plain, tally
 from pastwise.adapters.columns import Columns, Names, Span
-from pastwise.adapters.decode import Reading, decode
-from pastwise.adapters.query import grouped, prepare
-from pastwise.adapters.sources import open_table, reading
+from pastwise.adapters.decode import Reading, decode, decode_tally
+from pastwise.adapters.query import SAME_TIME, grouped, prepare
+from pastwise.adapters.sources import open_table, parquet_files, reading
 from pastwise.counts import Decay, TransitionCounts
 from pastwise.spaces import Label
 
 if TYPE_CHECKING:
     import narwhals as nw
+    import pyarrow as pa
 
 
 class LogWarning(UserWarning):
@@ -94,12 +96,26 @@ def read_log(table: Any, columns: Columns, *, as_of: float | None = None, more: 
 
     With ``more`` the log is one more of a kind already known, and need not have every terminal state.
     """
+    import pyarrow.compute as pc
+
+    if is_plain(columns) and (paths := parquet_files(table)) and (tallied := tally(paths, columns)):
+        return decode_tally(tallied, columns, more=more)
     with reading(table if isinstance(table, str) else "the log"):
-        frame = open_table(table, columns)
-        return group(*prepare(frame, columns, as_of), more=more)
+        frame, as_they_come = open_table(table, columns), not columns.next_state
+        groups, known, decay = _groups(frame, columns, as_of, ties=not as_they_come)
+        if as_they_come and pc.any(pc.equal(groups.column("status"), SAME_TIME)).as_py():
+            groups, known, decay = _groups(frame, columns, as_of, ties=True)
+        return decode(groups, known, decay, more=more)
 
 
-def group(prepared: nw.LazyFrame[Any], columns: Columns, decay: Decay | None, *, more: bool = False) -> Reading:
-    """Group what `prepare` gave where it is, and decode the groups."""
-    groups = grouped(prepared, columns, decay).collect(backend="pyarrow")
-    return decode(groups.to_native(), columns, decay, more=more)
+def _groups(
+    frame: nw.LazyFrame[Any], columns: Columns, as_of: float | None, *, ties: bool
+) -> tuple[pa.Table, Columns, Decay | None]:
+    """Group the log where it is: all that leaves the engine, and the columns with all bins known."""
+    prepared, known, decay = prepare(frame, columns, as_of, ties=ties)
+    return collect_groups(prepared, known, decay), known, decay
+
+
+def collect_groups(prepared: nw.LazyFrame[Any], columns: Columns, decay: Decay | None) -> pa.Table:
+    """Group what `prepare` gave where it is."""
+    return grouped(prepared, columns, decay).collect(backend="pyarrow").to_native()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pastwise.adapters.columns import Columns
-from pastwise.adapters.decode import Finding, so_many, unfollowed
+from pastwise.adapters.decode import Finding, decode, so_many, unfollowed
 from pastwise.adapters.query import (
     FAR,
     FOLLOWED,
@@ -24,7 +24,7 @@ from pastwise.adapters.query import (
     prepare,
 )
 from pastwise.adapters.sources import ROW, open_table, reading
-from pastwise.adapters.tables import group
+from pastwise.adapters.tables import collect_groups
 from pastwise.counts import TransitionCounts
 from pastwise.spaces import key_of
 
@@ -59,7 +59,7 @@ def validate_log(table: Any, columns: Columns) -> Validation:
         has_row = ROW in frame.collect_schema().names()
         raw = (*((ROW,) if has_row else ()), *columns.all)
         prepared, columns, decay = prepare(frame, columns, raw=raw)
-        found = group(prepared, columns, decay)
+        found = decode(collect_groups(prepared, columns, decay), columns, decay)
         conditions = dict(_conditions(columns, prepared.collect_schema())) | _leaving(columns, found.counts)
         findings = [
             replace(finding, examples=_examples(prepared.filter(conditions[finding.code]), raw))
