@@ -49,7 +49,7 @@ def evaluate_dense(learner: pw.TransferLearner, draws: int) -> FloatArray:
     S, A = len(counts.states), len(counts.actions)
     concentration = np.bincount(counts.key, counts.weight, S * A * S).reshape(S, A, S) + 1 / S
     rules = [learner.rule_.probabilities, behaviour_rule(counts), np.full((S, A), 1 / A)]
-    score, values = learner.goal.score(counts.states), np.zeros((draws, len(rules)))
+    score, values = learner.goal.score(counts.states, counts.actions), np.zeros((draws, len(rules)))
     for draw in range(draws):
         gamma = rng.standard_gamma(concentration)
         transition = gamma / gamma.sum(axis=-1, keepdims=True)

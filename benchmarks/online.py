@@ -65,6 +65,14 @@ def follow(agent: Any, memory: Any, stream: Sequence[Record], rng: np.random.Gen
     return np.asarray(memory.evidence)
 
 
+def follow_live(live: pw.LivePolicy, stream: Sequence[Record]) -> pw.LivePolicy:
+    """Let a live policy decide and observe."""
+    for state, action, next_state in stream:
+        live.decide(state)
+        live.observe(state, action, next_state)
+    return live
+
+
 def follow_by_learner(learner: pw.TransferLearner, stream: Sequence[Record], coins: random.Random) -> None:
     """The same by labels."""
     for state, action, next_state in stream:
@@ -130,7 +138,8 @@ def _bandit_size(section: Section, states: int, k: int, peers: bool) -> Times:
     before = memory.evidence.copy()
     learner = pw.TransferLearner(pw.Goal(table=dict(enumerate(wanted.tolist())))).fit(past)
     contenders = [
-        Contender("pastwise", partial(follow, agent, memory, stream, np.random.default_rng(0)), STREAM),
+        Contender("pastwise", partial(follow_live, learner.live(0), stream), STREAM),
+        Contender("pastwise, TL agent", partial(follow, agent, memory, stream, np.random.default_rng(0)), STREAM),
         Contender("pastwise, TransferLearner", partial(follow_by_learner, learner, stream, coins), STREAM),
         Contender("NumPy by hand", partial(follow_by_numpy, before + agent.prior, similarity, stream, coins), STREAM),
     ]
@@ -138,10 +147,14 @@ def _bandit_size(section: Section, states: int, k: int, peers: bool) -> Times:
         contenders += _peers(states, similarity, stream)
 
     def same(results: Mapping[str, Any]) -> None:
-        gained = results["pastwise"] - before
+        gained = results["pastwise, TL agent"] - before
         require_close({"pastwise": gained, "NumPy": results["NumPy by hand"] - before - agent.prior})
-        rows = [list(learner.rule(state).values()) for state in range(min(states, 100))]
-        require_close({"agent": pw.learned_rule(results["pastwise"], agent.prior)[:100], "learner": rows})
+        live, learned = (
+            [list(each.rule(state).values()) for state in range(min(states, 100))]
+            for each in (results["pastwise"], learner)
+        )
+        by_agent = pw.learned_rule(results["pastwise, TL agent"], agent.prior)[:100]
+        require_close({"agent": by_agent, "learner": learned, "live": live})
         if peers:
             total = [[p._rewards[a].get() * p._counts[a] for a in range(ACTIONS)] for p in results["river"]]
             sums = [[p._imp.arm_to_sum[a] for a in range(ACTIONS)] for p in results["MABWiser"]]

@@ -256,6 +256,14 @@ def test_episodes_and_times_tell_the_next_state(shell: Shell) -> None:
     assert "max_gap" in content["warnings"][0]
 
 
+def test_episodes_beside_next_states_change_nothing_that_is_learned(shell: Shell) -> None:
+    rows = [f"{line},{i // 3},{i % 3}" for i, line in enumerate(LOG.split()[1:])]
+    log = write("steps.csv", "room,did,then,episode,step", *rows)
+    plain = learned(shell, "--prefer", "mild")
+    for beside in (["--episode", "episode", "--time", "step"], ["--episode", "episode"], ["--time", "step"]):
+        assert learned(shell, "--prefer", "mild", *beside, log=log) == plain
+
+
 def test_gaps_between_dates_have_units(shell: Shell) -> None:
     log = write(
         "days.csv",
@@ -599,7 +607,9 @@ def test_every_command_and_option_has_its_help(shell: Shell) -> None:
         (["--prefer", "mild", "--age", "room", "--half-life", "0d"], "half"),
         (["--prefer", "mild", "--age", "room", "--half-life", "-1"], "half"),
         (["--prefer", "mild", "--max-gap", "3"], "max"),
-        (["--prefer", "mild", "--episode", "room"], "not both"),
+        (["--prefer", "mild", "--episode", "roof"], "'roof'"),
+        (["--prefer", "mild", "--episode", "room", "--time", "did"], "'did' must hold numbers or dates"),
+        (["--prefer", "mild", "--episode", "room", "--time", "did", "--max-gap", "3"], "leave out max_gap"),
         (["--prefer", "mild", "--count", "room"], "'room'"),
         (["--prefer", "mild", "--weight", "weigth"], "'weigth'"),
         (["--prefer", "mild", "--next-state", "room"], "next-state"),

@@ -66,17 +66,14 @@ def maybe(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.integers(0, 9).flatmap(lambda number: values if number < 9 else st.none())
 
 
-ROWS = st.lists(
-    st.tuples(
-        maybe(st.integers(1, 2)),
-        maybe(st.integers(0, 9)),
-        maybe(st.sampled_from("abc")),
-        maybe(st.sampled_from("xy")),
-        st.just(0.5),
-    ),
-    min_size=8,
-    max_size=30,
+ROW = st.tuples(
+    maybe(st.integers(1, 2)),
+    maybe(st.integers(0, 9)),
+    maybe(st.sampled_from("abc")),
+    maybe(st.sampled_from("xy")),
+    st.just(0.5),
 )
+ROWS = st.lists(ROW, min_size=8, max_size=30)
 
 
 @given(ROWS)
@@ -105,6 +102,69 @@ def test_the_records_are_those_that_are_counted(rows: list[Row]) -> None:
     spaces = Space("abc", ("room",)), Space("xy", ("did",))
     records = episodes.state, episodes.action, episodes.next_state
     assert TransitionCounts.from_records(*records, *spaces) == counted.relabelled(*spaces)
+
+
+# Next states beside episodes and times
+
+
+NEXT = replace(COLUMNS, next_state=("then",))
+
+Told = tuple[Row, str | None]
+"""A row and its next state."""
+
+
+def told_table(told: list[Told]) -> pa.Table:
+    return table_of([row for row, _ in told]).append_column("then", pa.array([n for _, n in told], pa.string()))
+
+
+def literal_chains(told: list[Told]) -> tuple[list[list[tuple[str, str, str]]], int]:
+    """Row by row: a record goes on with its piece if the one before was earlier and led to it; and how many did not."""
+    placed: list[Any] = [(who, t, (s or "", a or "", n or "")) for (who, t, s, a, _), n in told if None not in (who, t)]
+    found: list[list[tuple[str, str, str]]] = []
+    broken, last = 0, (None, 0, ("", "", ""))
+    for who, t, labels in sorted(placed):
+        goes_on = last[0] == who and last[1] < t and last[2][2] == labels[0]
+        if all(labels):
+            broken += last[0] == who and not goes_on
+            found += [] if goes_on else [[]]
+            found[-1].append(labels)
+        last = (who if all(labels) else None, t, labels)
+    return found, broken
+
+
+@given(st.lists(st.tuples(ROW, maybe(st.sampled_from("abc"))), min_size=1, max_size=30))
+@settings(max_examples=60)
+def test_next_states_that_lead_elsewhere_break_the_chain(told: list[Told]) -> None:
+    """All that is counted and has a place is in some episode, whatever the order of rows."""
+    expected, broken = literal_chains(told)
+    for table in (told_table(told), told_table(told[::-1]), pl.DataFrame(told_table(told)).lazy()):
+        if not expected:
+            with pytest.raises(ValueError, match="no usable transition"):
+                read_episodes(table, NEXT, STATES, ACTIONS)
+            continue
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            assert pieces(read_episodes(table, NEXT, STATES, ACTIONS)) == expected
+        assert [str(warning.message).split(" record")[0] for warning in caught] == [str(broken)] * (broken > 0)
+
+
+@given(ROWS)
+@settings(max_examples=60)
+def test_next_states_that_say_what_the_next_record_says_change_nothing(rows: list[Row]) -> None:
+    """Where the log is complete: no value is missing, and no two records of an episode have the same time."""
+    complete = sorted({row[:2]: row for row in rows if None not in row}.values())
+    told = [(row, later[2]) for row, later in pairwise(complete) if row[0] == later[0]]
+    if not told:
+        return
+    plain = read_episodes(table_of(complete), COLUMNS, STATES, ACTIONS, "chance")
+    other = read_episodes(told_table(told), NEXT, STATES, ACTIONS, "chance")
+    assert all(np.array_equal(getattr(plain, name), column) for name, column in vars(other).items())
+
+
+def test_the_last_record_of_an_episode_has_its_next_state() -> None:
+    told: list[Told] = list(zip(WALK, "abcab", strict=True))
+    episodes = read_episodes(told_table(told), NEXT, STATES, ACTIONS)
+    assert pieces(episodes) == [[("b", "x", "a")], [("a", "x", "b"), ("b", "y", "c"), ("c", "x", "a")]]
 
 
 WALK: list[Row] = [
@@ -169,6 +229,8 @@ def test_weights_ages_and_tasks_do_not_matter() -> None:
     ("columns", "spaces", "propensity", "message"),
     [
         (Columns.of("room", "did", "then"), (STATES, ACTIONS), None, "importance sampling needs .* episode and time"),
+        (Columns.of("room", "did", "then", episode="who"), (STATES, ACTIONS), None, "beside that of the next state"),
+        (Columns.of("room", "did", "then", time="t"), (STATES, ACTIONS), None, "name the columns of episode and time"),
         (replace(COLUMNS, count="t"), (STATES, ACTIONS), None, "a row for each record"),
         (replace(COLUMNS, time="T"), (STATES, ACTIONS), None, "no column 'T'"),
         (COLUMNS, (STATES, ACTIONS), "chanse", "the log has no column 'chanse'; it has who, t, room, did, chance"),

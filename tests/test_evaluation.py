@@ -9,7 +9,7 @@ from scipy.stats import chi2
 from oracles import random_rows
 from pastwise import DenseModel, IdealModel, Space, TransitionCounts, design, mdp_optimum
 from pastwise.agents import behaviour_rule
-from pastwise.draws import DenseDraws, PriorGrid, SparseDraws, TransitionPosterior, bases_of
+from pastwise.draws import DenseDraws, DrawnModels, PriorGrid, SparseDraws, TransitionPosterior, bases_of
 from pastwise.evaluation import (
     Credible,
     Task,
@@ -100,6 +100,18 @@ def test_values_on_drawn_models_are_those_of_the_recursion(horizon: int) -> None
     np.testing.assert_allclose(task.values(DenseDraws(transition[None]), rules)[0], [*exact, best], atol=2e-5)
 
 
+@pytest.mark.parametrize("shape", [(S, A, S), (S, A, 1), (1, A, 1)])
+def test_a_score_may_depend_on_the_whole_transition(shape: tuple[int, ...]) -> None:
+    transition, _, _ = world()
+    rng = np.random.default_rng(2)
+    score, rules, initial = rng.random(shape), random_rows(rng, 4, S, A), np.array([0.2, 0.3, 0.5])
+    model, reward = DenseModel(transition), (transition * score).sum(axis=-1)
+    exact = policy_value(model, rules, reward, 50) @ initial / 50
+    best = mdp_optimum(model, np.broadcast_to(score, (S, A, S)), 50).value[0] @ initial / 50
+    values = Task(score, initial, 50).values(DenseDraws(transition[None]), rules)[0]
+    np.testing.assert_allclose(values, [*exact, best], atol=2e-5)
+
+
 def test_an_episode_scores_until_it_ends() -> None:
     """What is earned on arriving at an end counts once; a negative score too."""
     transition, rule, score = world()
@@ -186,7 +198,7 @@ def test_the_unseen_mass_of_a_sparse_draw_is_split_at_random() -> None:
         np.random.default_rng(0),
         np.arange(states) / 100,
     )
-    sparse = [posterior.draw(1, rng).expect(values[None, :, None])[0, 0, 0, 0] for _ in range(2000)]
+    sparse = [posterior.draw(1, rng).expect(values)[0, 0, 0] for _ in range(2000)]
     V = np.full(states, 0.02)
     V[seen] += 1
     exact = rng.dirichlet(V, size=20_000) @ values
@@ -197,19 +209,32 @@ def test_the_unseen_mass_of_a_sparse_draw_is_split_at_random() -> None:
     assert np.std(even) < 0.9 * exact.std()
 
 
+def rows_of(draws: DrawnModels, states: int) -> FloatArray:
+    """The tensor of each drawn model, column by column: [n, S, A, S]."""
+    return np.stack([draws.expect(column) for column in np.eye(states)], axis=-1)
+
+
 def test_models_drawn_together_are_told_apart() -> None:
     """Each block of a batch is a distribution of its own, and has its own expectation."""
     states, rng = 40, np.random.default_rng(5)
     posterior = TransitionPosterior(counts_of(random_rows(rng, states, A, states), 300, rng))
     draws = posterior.draw(7, rng)
     assert isinstance(draws, SparseDraws)
-    rows = draws.expect(np.broadcast_to(np.eye(states), (7, states, states)))
+    rows = rows_of(draws, states)
     np.testing.assert_allclose(rows.sum(axis=-1), 1)
     assert len({row.tobytes() for row in rows}) == 7
-    values = rng.random((7, states, 2))
-    expected = np.einsum("dsan,dnp->dsap", rows, values)
-    np.testing.assert_allclose(draws.expect(values), expected)
-    np.testing.assert_allclose(DenseDraws(rows).expect(values), expected)
+    table, worth = rng.random((states, A, states)), rng.random((7, states, 4))
+    rules, allowed = random_rows(rng, 3, states, A), rng.random((states, A)) < 0.8
+    rules[0], allowed[:, 0] = np.eye(A)[0], True
+    now = np.einsum("dsan,san->dsa", rows, table)
+    after = now[..., None] + np.einsum("dsan,dnp->dsap", rows, worth)
+    best = np.where(allowed, after[..., -1], -np.inf).max(axis=-1, keepdims=True)
+    before = np.concatenate([np.einsum("psa,dsap->dsp", rules, after[..., :-1]), best], axis=-1)
+    for each in (draws, DenseDraws(rows)):
+        np.testing.assert_allclose(each.expect(table), now)
+        np.testing.assert_allclose(each.backup(now, rules, allowed)(worth), before)
+    with pytest.raises(ValueError, match="at most 4 rules at once, not 5"):
+        draws.backup(now, random_rows(rng, 5, states, A), allowed)
 
 
 def test_a_prior_of_the_states_own_records_is_spread_as_its_table_says() -> None:
@@ -217,11 +242,9 @@ def test_a_prior_of_the_states_own_records_is_spread_as_its_table_says() -> None
     states, rng = 40, np.random.default_rng(11)
     counts = counts_of(random_rows(rng, states, A, states), 300, rng)
     *_, pooled = bases_of(counts)
-    values = rng.random((states, 2))
-    np.testing.assert_allclose(pooled.expect(values), pooled.table @ values)
     posterior = TransitionPosterior(counts)
     posterior.prior = PriorGrid(np.array([3.0]), [pooled], np.ones(1))
-    draws = [posterior.draw(20, rng).expect(np.broadcast_to(np.eye(states), (20, states, states))) for _ in range(100)]
+    draws = [rows_of(posterior.draw(20, rng), states) for _ in range(100)]
     np.testing.assert_allclose(draws[0].sum(axis=-1), 1)
     unseen = np.argwhere(counts.by_state_action(counts.weight) == 0)
     for s, a in unseen[:5]:
@@ -236,7 +259,7 @@ def test_terminal_states_are_never_left_in_a_draw(states: int) -> None:
     counts = counts_of(random_rows(rng, states, A, states), 200, rng).ending_in(np.array([1, 3]))
     posterior = TransitionPosterior(counts)
     rule = np.full((states, A), 1 / A)
-    drawn = posterior.draw(1, rng).expect(np.eye(states)[None])[0].mean(axis=1)
+    drawn = rows_of(posterior.draw(1, rng), states)[0].mean(axis=1)
     for loop in (drawn, posterior.mean_closed_loop(rule)):
         np.testing.assert_allclose(loop[[1, 3]], np.eye(states)[[1, 3]])
         np.testing.assert_allclose(loop.sum(axis=-1), 1)
@@ -265,6 +288,8 @@ def test_samples_depend_on_the_seed_and_not_on_the_rules() -> None:
     assert (sample_values(posterior, rules, task, 300, seed=1)["one"] != both["one"]).any()
     assert (both["optimum"] >= both["two"] - 2e-5).all()
     np.testing.assert_array_equal(sample_values(posterior, rules, task, 100)["one"], both["one"][:100])
+    for threads in (1, 3):
+        np.testing.assert_array_equal(sample_values(posterior, rules, task, 300, threads=threads).values, both.values)
 
 
 def test_ctrl_c_keeps_what_was_drawn() -> None:

@@ -326,22 +326,32 @@ def test_labels_that_the_log_does_not_have_are_refused(goal: Goal, message: str)
     ],
 )
 def test_worth_of_being_in_a_state(goal: Goal, states: Space, score: list[float]) -> None:
-    assert goal.score(states).tolist() == pytest.approx(score)
+    assert goal.score(states, ACTIONS).tolist() == pytest.approx(score)
+
+
+def test_worth_of_a_transition() -> None:
+    reward = wish(reward={"cold": {"heat": {"mild": 2}, "wait": -1}}).score(STATES, ACTIONS)
+    assert reward.shape == (4, 3, 4)
+    assert reward[0].tolist() == [[0, 0, 2, 0], [0] * 4, [-1] * 4]
+    assert not reward[1:].any()
+    table = {state: {action: {"mild": 0.75, "warm": 0.25} for action in ACTIONS.labels} for state in STATES.labels}
+    assert wish(table=table).score(STATES, ACTIONS)[2, 1].tolist() == pytest.approx([0, 0, 1, 1 / 3])
+    assert wish(prefer_actions={"heat": 2, "wait": 1}).score(STATES, ACTIONS).tolist() == [[[1], [0], [0.5]]]
 
 
 @pytest.mark.parametrize(
     ("goal", "message"),
     [
-        (wish(reward={"cold": {"heat": 1}}), "a goal that depends on states and actions has no score"),
-        (wish(prefer_actions="heat"), "a goal that prefers actions only has no score"),
+        (wish(reward={"cold": {"het": 1}}), "reward: unknown label 'het'"),
+        (wish(prefer_actions="het"), "unknown label 'het'"),
         (wish(prefer="mld"), "unknown label 'mld'; did you mean 'mild'?"),
         (wish(table={"mld": 1}), "table: unknown label 'mld'"),
         (wish(targets={"room": "a"}), "targets: the states have no field 'room'"),
     ],
 )
-def test_goal_without_a_score_of_states(goal: Goal, message: str) -> None:
+def test_goal_without_a_score(goal: Goal, message: str) -> None:
     with pytest.raises(ValueError, match=r"\w") as error:
-        goal.score(STATES)
+        goal.score(STATES, ACTIONS)
     assert message in str(error.value)
 
 

@@ -15,6 +15,7 @@ from gymnasium import spaces
 
 from pastwise import Goal, IdealModel, Rand, Rule, Space, System, TransferLearner, TransitionCounts, run
 from pastwise.adapters.coding import MAX_STATES, Bins
+from pastwise.adapters.episodes import read_episodes
 from pastwise.adapters.gymnasium import GymSystem, collect, policy_of
 from pastwise.spaces import Label
 
@@ -135,6 +136,12 @@ def test_the_table_and_the_counts_teach_the_same_rule() -> None:
     assert by_table.counts_ + log.counts == log.counts + log.counts
     for state in by_table.rule_:
         assert by_table.rule_[state] == pytest.approx(by_counts.rule_[state])
+
+
+def test_the_table_has_the_episodes() -> None:
+    log = collect("FrozenLake-v1", random_choice(4), 50, generator())
+    episodes = read_episodes(log.table, log.columns, log.states, log.actions)
+    assert all(np.array_equal(values, vars(log.episodes)[name]) for name, values in vars(episodes).items())
 
 
 def test_episodes_are_chains() -> None:

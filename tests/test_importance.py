@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise, product
 from math import lcm
 from typing import Any
@@ -432,7 +433,8 @@ def test_no_episodes_is_an_error() -> None:
         ({"score": np.ones(2)}, "state 2; the score has 2 states"),
         ({"rule": np.ones((3, 1))}, r"rule of shape \(3, 1\) does not fit 3 states and action 1"),
         ({"rule": np.ones((3, 2))}, "sums to 2"),
-        ({"rule": np.full((4, 2), 0.5)}, r"rule of shape \(4, 2\) does not fit 3 states"),
+        ({"rule": np.full((4, 2), 0.5)}, r"score of shape \(3,\) does not fit \(4, 2, 4\)"),
+        ({"rule": np.full((2, 2), 0.5)}, r"rule of shape \(2, 2\) does not fit 3 states"),
         ({"model": DenseModel(np.full((3, 4, 3), 1 / 3))}, r"does not fit a model of shape \(3, 4\)"),
     ],
 )
@@ -446,3 +448,19 @@ def test_what_does_not_fit_is_named(changes: dict[str, Any], message: str) -> No
     }
     with pytest.raises(ValueError, match=message):
         doubly_robust(**(fitting | changes))
+
+
+@pytest.mark.parametrize("shape", [(3, 2, 3), (3, 2, 1), (1, 2, 1)])
+def test_a_score_may_depend_on_the_whole_transition(shape: tuple[int, ...]) -> None:
+    """The logged rule scores as logged, whatever the score; one of next states alone may be given either way."""
+    episodes, table = replace(GOOD, propensity=None), np.random.default_rng(3).random(shape)
+    rule = np.full((3, 2), 1e-300)
+    np.add.at(rule, (episodes.state, episodes.action), 1.0)
+    rule /= rule.sum(axis=-1, keepdims=True)
+    records = np.broadcast_to(table, (3, 2, 3))[episodes.state, episodes.action, episodes.next_state]
+    assert logged_value(episodes, table, 9).mean == pytest.approx(records.sum() / episodes.number)
+    assert weighted_importance(episodes, rule, table, 9).mean == pytest.approx(records.sum() / episodes.number)
+    states = np.array([1.0, -2.0, 0.5])
+    for estimate in (weighted_importance, partial(doubly_robust, model=TRUE_MODEL)):
+        one, two = (estimate(episodes, rule, score, 9) for score in (states, np.broadcast_to(states, (3, 2, 3))))
+        assert one.mean == pytest.approx(two.mean)

@@ -14,7 +14,7 @@ import pytest
 from gymnasium import spaces
 from minari.data_collector.episode_buffer import EpisodeBuffer
 
-from pastwise import Goal, TransferLearner
+from pastwise import Goal, TransferLearner, count_transitions
 from pastwise.adapters.gymnasium import GymSystem, collect
 from pastwise.adapters.minari import counts_of, to_minari
 from pastwise.spaces import Label
@@ -159,9 +159,20 @@ def test_spaces_that_do_not_fit_are_errors_that_say_what_to_do() -> None:
     with pytest.raises(ValueError, match="observations are continuous in 1 dimensions; say how to cut them: bins="):
         counts_of(dataset)
     assert counts_of(dataset, 2).num_records == 2
-    minari.delete_dataset("made-v0")
-    with pytest.raises(ValueError, match=r"actions are continuous \(Box\)"):
-        counts_of(written([0, 1, 0], np.zeros((2, 1), np.float32), [False, False], spaces.Discrete(2), box))
+
+
+def test_continuous_actions_are_an_error_whose_advice_can_be_followed() -> None:
+    """There is no environment to wrap, but a table can be made."""
+    forces, box = np.array([[-0.5], [0.25], [0.75]], np.float32), spaces.Box(-1, 1, (1,))
+    dataset = written([0, 1, 0, 0], forces, [False, False, False], spaces.Discrete(2), box)
+    with pytest.raises(ValueError, match=r"actions are continuous \(Box\).*a table .* count_transitions, whose bins="):
+        counts_of(dataset)
+    (episode,) = dataset.iterate_episodes()
+    seen, force = episode.observations, episode.actions[:, 0]
+    table = {"state": seen[:-1], "force": force, "next_state": seen[1:]}
+    counts = count_transitions(table, "state", "force", "next_state", bins={"force": [-1, 0, 1]})
+    assert counts.actions.labels == ("[-1, 0)", "[0, 1]")
+    assert counts.num_records == 3
 
 
 def test_a_dataset_that_lacks_something_is_named() -> None:

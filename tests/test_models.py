@@ -380,3 +380,40 @@ def test_sparse_model_adds_up_entries_given_twice_and_drops_zeros() -> None:
 def test_bad_background_is_refused(background: float) -> None:
     with pytest.raises(ValueError, match=f"the background count must be positive, not {background}"):
         LearnedModel(counts_of_list([(0, 0, 0)], 2, 1), background)
+
+
+def test_single_precision_is_kept_and_near() -> None:
+    """Half the memory; a design of ten epochs differs by about 1e-7 of its range in each."""
+    rng = np.random.default_rng(0)
+    transition = random_rows(rng, 50, 3, 50)
+    model, single = DenseModel(transition), DenseModel(transition.astype(np.float32))
+    assert single.transition.dtype == np.float32
+    ideal = IdealModel.of(np.r_[0.5, np.full(49, 0.5 / 49)], num_actions=3)
+    exact, near = fpd(model, ideal, 10), fpd(single, ideal, 10)
+    assert near.policy.dtype == near.log_gamma.dtype == np.float64
+    np.testing.assert_allclose(near.log_gamma, exact.log_gamma, atol=1e-6 * np.ptp(exact.log_gamma))
+    np.testing.assert_allclose(near.policy, exact.policy, atol=1e-6)
+    values = rng.normal(size=(2, 50)) + 1000
+    np.testing.assert_allclose(single.expect(values), model.expect(values), atol=1e-5)
+    impossible = np.r_[-np.inf, values[0, 1:]]
+    assert np.isneginf(single.expect(impossible)).all()
+
+
+def test_blocks_of_a_large_sparse_model_are_worked_on_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A design by several threads is the one by a single block."""
+    rng = np.random.default_rng(1)
+    S = 40
+    some = random_rows(rng, S * A, S) * (rng.random((S * A, S)) < 0.3) + np.eye(S)[np.arange(S * A) // A]
+    matrix = csr_array(some / some.sum(axis=1, keepdims=True))
+    key = np.unique(rng.integers(S * A * S, size=900))
+    ones = np.ones(len(key))
+    counts = TransitionCounts(Space.of_size(S), Space.of_size(A), key, ones.astype(np.int64), ones, ones)
+    ideal = IdealModel.of(np.r_[0.5, np.full(S - 1, 0.5 / (S - 1))], num_actions=A)
+    whole = [fpd(model, ideal, 5) for model in (SparseModel(matrix, A), LearnedModel(counts, 0.1))]
+    monkeypatch.setattr("pastwise.models.MANY_ENTRIES", 100)
+    cut: list[TransitionModel] = [SparseModel(matrix, A), LearnedModel(counts, 0.1)]
+    for model, expected in zip(cut, whole, strict=True):
+        assert len(model.blocks) > 5
+        found = fpd(model, ideal, 5)
+        np.testing.assert_array_equal(found.policy, expected.policy)
+        np.testing.assert_array_equal(found.log_gamma, expected.log_gamma)

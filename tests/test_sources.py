@@ -210,6 +210,16 @@ def test_value_that_only_looks_like_a_date_is_refused(write: Write) -> None:
     assert "\n" not in str(error.value)
 
 
+def test_moments_of_a_relation_are_told_apart_whatever_the_clock_of_its_session() -> None:
+    """Clocks go back between the first and the second."""
+    connection = duckdb.connect()
+    connection.execute("set TimeZone = 'Europe/Prague'")
+    rows = [f"('{label}', 'x', 1, timestamptz '2024-10-27 0{i}:30:00 UTC')" for i, label in enumerate("abc")]
+    relation = connection.sql(f'from (values {", ".join(rows)}) as log(s, a, e, "the ""time""")')
+    found = read(relation, next_state=None, episode="e", time='the "time"')
+    assert found == {("a", "x", "b"): 1, ("b", "x", "c"): 1}
+
+
 # Several files
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 from random import Random
 from typing import Any
 
@@ -11,8 +11,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from pastwise import Columns, validate_log
+from java import needs_java
+from pastwise import Columns, LogWarning, Space, validate_log
+from pastwise.adapters.episodes import read_episodes
+from pastwise.adapters.query import grouped, prepare
+from pastwise.adapters.sources import open_table
 from test_tables import Log, Row, assert_counts, counted, slow_counts
+
+pytestmark = needs_java
 
 
 @pytest.fixture(scope="session")
@@ -65,6 +71,11 @@ LOGS = {
         {"s": pa.float64(), "a": pa.string(), "episode": pa.int64(), "time": pa.date32()},
         DEFAULTS | CHAIN | {"max_gap": "3d", "bins": {"s": [0, 0.5, 1]}},
     ),
+    "next state beside episodes": Log(
+        rows(40, s=["a", "b"], a=["x", "y"], n=["a", "b", None], episode=[1, 2, None], time=[*range(9), None]),
+        {"s": pa.string(), "a": pa.string(), "n": pa.string(), "episode": pa.int64(), "time": pa.int64()},
+        DEFAULTS | CHAIN | {"next_state": ["n"]},
+    ),
     "product states, aged by the second": Log(
         [
             row | {"age": datetime(2024, 2, 28 + i % 2, (7 * i) % 24, i, 59 - i, 250_000 * (i % 4))}
@@ -103,6 +114,45 @@ def test_names_of_columns_may_be_odd(spark: SparkSession) -> None:
     assert counts.num_records == 2
 
 
+@pytest.mark.parametrize("name", ["a.b", "a`b", "*"])
+def test_names_that_spark_takes_for_something_else_are_refused(spark: SparkSession, name: str) -> None:
+    table = spark.createDataFrame(pa.table({name: ["a", "b"], "a": ["x", "x"], "n": ["b", "b"]}))
+    with pytest.raises(ValueError, match=r"rename it first, as in table\.withColumnRenamed"):
+        counted(table, {"state": name, "action": "a", "next_state": "n"})
+
+
+HALF_HOURS = [datetime(2024, 10, 27, minute // 60, minute % 60, tzinfo=UTC) for minute in range(0, 180, 30)]
+OLD = [datetime(1969, 12, 31, 23, 59, 58, tzinfo=UTC) + timedelta(seconds=quarter / 4) for quarter in range(6)]
+
+
+@pytest.mark.parametrize("times", [HALF_HOURS, OLD], ids=["clocks go back", "before 1970"])
+def test_moments_are_told_apart_whatever_the_clock_of_the_session(spark: SparkSession, times: list[datetime]) -> None:
+    moments = pa.array(times, pa.timestamp("us", "UTC"))
+    table = pa.table({"s": list("abcdef"), "a": ["x"] * 6, "e": [1] * 6, "t": moments})
+    elsewhere = spark.newSession()
+    elsewhere.conf.set("spark.sql.session.timeZone", "Europe/Prague")
+    options = {"state": "s", "action": "a", "episode": "e", "time": "t"}
+    counts, num_warnings = counted(elsewhere.createDataFrame(table), options)
+    assert counts.state.tolist() == [0, 1, 2, 3, 4]
+    assert counts.next_state.tolist() == [1, 2, 3, 4, 5]
+    assert num_warnings == 0
+
+
+@pytest.mark.parametrize("following", [{"next_state": "n"}, {"episode": "e", "time": "t"}], ids=["next state", "time"])
+def test_query_needs_no_python_on_the_cluster(
+    spark: SparkSession, following: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = pa.array(HALF_HOURS[:2], pa.timestamp("us", "UTC"))
+    table = pa.table({"s": ["a", "b"], "a": ["x", "x"], "n": ["b", "b"], "e": [1, 1], "t": times})
+    columns = Columns.of("s", "a", age="t", half_life="1d", **following)
+    frame = open_table(spark.createDataFrame(table), columns)
+    grouped(*prepare(frame, columns)).to_native().explain()
+    plan = capsys.readouterr().out
+    assert "HashAggregate" in plan
+    assert "Python" not in plan
+    assert ("Window" in plan) == ("time" in following)
+
+
 def test_findings(spark: SparkSession) -> None:
     columns = {"s": ["a", None, "b", "a", "a"], "a": ["x"] * 5, "e": [1, 1, 1, 1, 2], "t": [1, 2, 3, 4, 1]}
     found = validate_log(spark.createDataFrame(pa.table(columns)), Columns.of("s", "a", episode="e", time="t"))
@@ -114,6 +164,17 @@ def test_findings(spark: SparkSession) -> None:
         "dead-end": 1,
     }
     assert found.findings[0].examples == ({"s": None, "a": "x", "e": 1, "t": 2},)
+
+
+def test_next_states_beside_episodes(spark: SparkSession) -> None:
+    columns = {"s": list("abba"), "a": ["x"] * 4, "n": list("bbab"), "e": [1, 1, 1, 2], "t": [1, 2, 2, 1]}
+    table, said = spark.createDataFrame(pa.table(columns)), Columns.of("s", "a", "n", episode="e", time="t")
+    found = validate_log(table, said)
+    assert {finding.code: finding.rows for finding in found.findings} == {"duplicate-time": 1}
+    with pytest.warns(LogWarning, match="1 record in another state .* or of the same time"):
+        episodes = read_episodes(table, said, Space("ab"), Space("x"))
+    assert episodes.state.tolist() == [0, 1, 1, 0]
+    assert episodes.episode.tolist() == [0, 0, 1, 2]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from random import Random
 from typing import Any
 
 import duckdb
-import ibis  # type: ignore[import-untyped]
+import ibis
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -290,11 +290,12 @@ def logs(draw: st.DrawFn) -> Log:
         if rng.random() < 0.25:
             columns[name] = pa.float64(), quarter
             said["bins"][name] = rng.choice([[-1, 0.5, 1.5], [-2.0, 2.0], [0, 0.25, 0.5, 2]])
-    if chained := rng.random() < 0.5:
+    chained, ordered = rng.choice([(True, True), (False, True), (False, False)])
+    if ordered:
         kind, times, gaps = rng.choice(TIMES)
         columns |= {"time": (kind, times), "episode": rng.choice(EPISODES)}
-        said |= {"episode": "episode", "time": "time", "max_gap": rng.choice([None, *gaps])}
-    else:
+        said |= {"episode": "episode", "time": "time", "max_gap": rng.choice([None, *gaps]) if chained else None}
+    if not chained:
         said["next_state"] = [f"then {name}" for name in said["state"]]
         columns |= {f"then {name}": columns[name] for name in said["state"]}
     if rng.random() < 0.4:
@@ -426,6 +427,32 @@ def test_order_of_rows_does_not_matter_for_the_weight_of_records_of_the_same_tim
     types = {"who": pa.int64(), "day": pa.int64(), "state": pa.string(), "action": pa.string(), "w": pa.float64()}
     one, other = (KINDS[kind](Log(order, types, {}), tmp_path) for order in (rows, rows[::-1]))
     assert transitions(one, **CHAIN, weight="w") == transitions(other, **CHAIN, weight="w")
+
+
+THEN: dict[str, list[Any]] = EPISODE | {"then": ["b", "c", "d", "a", "f", None]}
+
+
+@pytest.mark.parametrize("beside", [CHAIN, {"episode": "who"}, {"time": "day"}])
+def test_next_state_is_that_of_its_column_whatever_the_episode_says(beside: dict[str, Any]) -> None:
+    """The last record of an episode has one as well; neither its episode nor its time need be known."""
+    given = {"state": "state", "action": "action", "next_state": "then"}
+    placeless = THEN | {"who": ["ann", None, "ann", "ann", "bob", "bob"], "day": [1, 1, 1, None, 1, 2]}
+    for log in (THEN, placeless):
+        assert counted(log, given | beside)[0] == counted(log, given)[0]
+    assert transitions(placeless, next_state="then", **beside)["d", "y", "a"] == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"day": ["early", "late"] * 3}, "the time column 'day' must hold numbers or dates, not String"),
+        ({"who": None}, "the log has no column 'who'"),
+    ],
+)
+def test_order_that_cannot_be_read_is_refused_beside_a_next_state_too(change: dict[str, Any], message: str) -> None:
+    log = {name: values for name, values in (THEN | change).items() if values is not None}
+    with pytest.raises(ValueError, match=message):
+        count_transitions(log, "state", "action", "then", **CHAIN)
 
 
 # Dates
@@ -948,6 +975,7 @@ def test_labels_of_a_file_are_text_but_for_the_binned() -> None:
     assert columns.text == ("r", "a", "m", "k")
     assert columns.all == ("s", "r", "a", "n", "m", "k", "c", "w")
     assert Columns.of(["s", "r"], "a", ["n", "m"], **given, text_labels=False).text == ()
+    assert Columns.of("s", "a", "n", episode="e", time="t").text == ("s", "a", "n", "e")
 
 
 @pytest.mark.parametrize(
@@ -957,6 +985,7 @@ def test_labels_of_a_file_are_text_but_for_the_binned() -> None:
         Columns.of(["s", "r"], ["a"], ["n", "m"], terminal=[("x", 1), ("y", True)], task="k", text_labels=False),
         Columns.of("s", "a", episode="e", time="t", max_gap="36h", bins={"s": [0, 2.5, 10], "a": 3}),
         Columns.of("s", "a", "n", bins={"s": [-np.inf, 0, np.inf]}),
+        Columns.of("s", "a", "n", episode="e", time="t"),
         Columns.of("s", "a", "n", age="d", half_life=2, count="c", weight="w", terminal=[5, "five", False]),
     ],
 )
@@ -971,13 +1000,13 @@ def test_columns_survive_json(columns: Columns) -> None:
     [
         ({"state": []}, "a log needs a state column and an action column"),
         ({"action": []}, "a log needs a state column and an action column"),
-        ({"episode": "e", "time": "t"}, "give either the next state's column or episode and time, not both"),
-        ({"time": "t"}, "give either the next state's column or episode and time, not both"),
         ({"next_state": None}, "give the next state's column, or episode and time"),
         ({"next_state": None, "episode": "e"}, "give the next state's column, or episode and time"),
         ({"next_state": None, "time": "t"}, "give the next state's column, or episode and time"),
         ({"next_state": ["n", "m"]}, "1 state columns need as many next-state columns, not 2"),
-        ({"max_gap": 3}, "max_gap goes with episode and time"),
+        ({"max_gap": 3}, "here a column tells them: leave out max_gap, or the next state's column"),
+        ({"episode": "e", "time": "t", "max_gap": 3}, "leave out max_gap, or the next state's column"),
+        ({"next_state": None, "max_gap": 3}, "give the next state's column, or episode and time"),
         ({"age": "d"}, "age and half_life go together"),
         ({"half_life": 3}, "age and half_life go together"),
         ({"bins": {"n": [0, 1]}}, "bins: 'n' is no state or action column"),

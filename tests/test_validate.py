@@ -8,6 +8,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import ibis
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -185,6 +187,86 @@ def test_episodes_of_one_record() -> None:
     finding = only(changed(log, who={5: "eve"}), "single-record")
     assert finding.rows == 1
     assert finding.examples == ({"row": 6, "s": "a", "a": "x", "who": "eve", "day": 1},)
+
+
+# Next states beside episodes
+
+BOTH: dict[str, list[Any]] = EPISODES | {"n": ["b", "a", "b", "a", "b"]}
+SAID: dict[str, Any] = {"next_state": "n"}
+
+
+def test_clean_log_with_next_states_and_episodes_has_no_finding() -> None:
+    """The last record of an episode has its next state, even if it is the only one."""
+    lone = {name: [*values, values[0]] for name, values in BOTH.items()} | {"who": [*BOTH["who"], "eve"]}
+    for log in (BOTH, lone):
+        found = validate_log(log, Columns.of("s", "a", "n", episode="who", time="day"))
+        assert (found.rows, found.findings) == (len(log["s"]), ())
+
+
+def test_next_states_that_are_not_those_of_the_next_record() -> None:
+    """Whatever the order of rows; not told of the last record of an episode."""
+    log = changed(BOTH, n={0: "a", 3: "b", 4: "a"})
+    finding = only(log, "broken-chain", **SAID)
+    assert finding.rows == 2
+    first = {"row": 1, "s": "a", "a": "x", "n": "a", "who": "ann", "day": 1, "following s": "b"}
+    second = {"row": 4, "s": "b", "a": "x", "n": "b", "who": "bob", "day": 1, "following s": "a"}
+    assert finding.examples == (first, second)
+    turned = only({name: values[::-1] for name, values in log.items()}, "broken-chain", **SAID)
+    assert [{**example, "row": 6 - example["row"]} for example in turned.examples] == [second, first]
+
+
+def test_next_states_are_compared_by_their_bins_and_in_all_fields() -> None:
+    log = {"who": [1, 1, 1], "day": [1, 2, 3], "s": [1, 7, 2], "r": list("uuv"), "a": ["x"] * 3}
+    log |= {"n": [9.0, 1.0, 6.0], "m": ["u", "u", "v"]}
+    options: dict[str, Any] = {"state": ["s", "r"], "next_state": ["n", "m"], "bins": {"s": [0, 5, 10]}}
+    finding = findings(log, **options)["broken-chain"]
+    assert [(example["row"], example["following s"], example["following r"]) for example in finding.examples] == [
+        (2, 2, "v")
+    ]
+    assert "broken-chain" not in findings(log | {"m": ["u", "v", "v"]}, **options)
+
+
+def test_missing_next_state_or_state_is_no_broken_chain() -> None:
+    assert findings(changed(BOTH, n={0: None}), **SAID).keys() == {"missing-next-state"}
+    assert findings(changed(BOTH, s={1: None}), **SAID).keys() == {"missing-state"}
+
+
+def test_records_with_a_next_state_but_no_place_of_their_own() -> None:
+    log = {name: [*values, *values[1:4]] for name, values in BOTH.items()}
+    log = changed(log, who={6: None}, day={7: None})
+    found = findings(log, **SAID)
+    assert {code: finding.rows for code, finding in found.items()} == {
+        "missing-episode": 1,
+        "missing-time": 1,
+        "duplicate-time": 1,
+    }
+    assert [example["row"] for example in found["missing-episode"].examples] == [7]
+    assert found["missing-time"].examples == ({"row": 8, "s": "b", "a": "x", "n": "a", "who": "bob", "day": None},)
+    assert found["duplicate-time"].examples[0]["row"] in (2, 6)
+    assert validate_log(log, Columns.of("s", "a", "n", episode="who", time="day")).rows == 8
+
+
+ENGINES: dict[str, Callable[[Any], Any]] = {
+    "pandas": lambda table: table.to_pandas(),
+    "pandas, categories": lambda table: table.to_pandas().astype({"s": "category", "n": "category"}),
+    "polars, categories": lambda table: pl.DataFrame(table).with_columns(pl.col("s", "n").cast(pl.Categorical)),
+    "polars, lazy": pl.LazyFrame,
+    "duckdb": lambda table: duckdb.connect().from_arrow(table),
+    "ibis": ibis.memtable,
+}
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_every_engine_finds_the_broken_chain(kind: str) -> None:
+    table = ENGINES[kind](pa.table(changed(BOTH, n={1: "b"})))
+    found = validate_log(table, Columns.of("s", "a", "n", episode="who", time="day")).findings
+    assert [(finding.code, finding.rows) for finding in found] == [("broken-chain", 1)]
+    assert {"s": "b", "n": "b", "day": 2, "following s": "a"}.items() <= found[0].examples[0].items()
+
+
+def test_episode_without_time_beside_a_next_state_tells_nothing() -> None:
+    broken = changed(BOTH, n={0: "a"}, who={1: None})
+    assert findings(broken, **SAID, time=None) == findings(broken, **SAID, episode=None) == {}
 
 
 # States

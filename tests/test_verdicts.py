@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,35 @@ def test_episodes_start_where_the_log_starts() -> None:
     assert weighed.to_frame("polars")["quantity"].to_list().count("estimate") == 3
 
 
+def told(log: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """The same episodes with the next state in a column; an end is no record."""
+    rows = list(zip(*log.values(), strict=True))
+    steps = [(*row, later[2]) for row, later in pairwise(rows) if row[0] == later[0]]
+    return dict(zip((*log, "n"), map(list, zip(*steps, strict=True)), strict=True))
+
+
+def test_next_states_in_a_column_or_in_the_next_record_tell_the_same() -> None:
+    columns = {"state": "s", "action": "a", "episode": "e", "time": "t", "terminal": ["win", "lose"]}
+    plain = pw.TransferLearner(pw.Goal(prefer={"win": 1})).fit(log := doors(), **columns)
+    other = pw.TransferLearner(pw.Goal(prefer={"win": 1})).fit(told(log), next_state="n", **columns)
+    assert other.counts_ == plain.counts_
+    one, two = plain.evaluate(draws=100), other.evaluate(draws=100)
+    assert one.values == two.values
+    expected = plain.with_estimates(one, log, 100).estimates
+    assert other.with_estimates(two, told(log), 100).estimates == expected
+    assert expected["importance sampling"]["effective_episodes"] > 30
+
+
+def test_episodes_in_which_records_are_missing_are_taken_in_pieces_with_a_warning() -> None:
+    log = {"e": [1, 1, 1, 2, 2], "t": [1, 2, 4, 1, 2], "s": list("aabaa"), "a": list("xyxxy"), "n": list("aaaab")}
+    columns = {"state": "s", "action": "a", "next_state": "n", "episode": "e", "time": "t"}
+    found = pw.TransferLearner(pw.Goal(prefer={"b": 1})).fit(log, **columns)
+    with pytest.warns(pw.LogWarning, match="1 record in another state than the one before") as caught:
+        weighed = found.with_estimates(found.evaluate(draws=50), log, 10)
+    assert {warning.filename for warning in caught} == {__file__}
+    assert weighed.estimates["logged"]["mean"] == pytest.approx(1 / 3)
+
+
 def test_a_reward_is_summed_until_the_end() -> None:
     """Each step costs 1 and the win earns 10: the measure is the total, and the arrival at an end counts once."""
     columns = {"state": "s", "action": "a", "episode": "e", "time": "t", "terminal": ["win", "lose"]}
@@ -187,10 +217,21 @@ def test_every_goal_over_states_has_a_score(learner: pw.TransferLearner, goal: p
     assert result.values["optimum"].mean >= result.values["random"].mean
 
 
-def test_goals_without_a_score_of_states_say_so(learner: pw.TransferLearner) -> None:
-    for goal in (pw.Goal(prefer_actions={"idle": 1}), pw.Goal(reward={"cold": {"heat": 1.0}})):
-        with pytest.raises(ValueError, match="no score of states"):
-            learner.retarget(goal).evaluate()
+@pytest.mark.parametrize(
+    "goal",
+    [
+        pw.Goal(prefer_actions={"idle": 1}),
+        pw.Goal(reward={"cold": {"heat": 1.0, "idle": {"cold": -1.0}}}),
+        pw.Goal(reward={state: {"idle": 1.0} for state in ("cold", "cool", "warm", "hot")}),
+    ],
+)
+def test_a_goal_over_actions_is_evaluated_too(learner: pw.TransferLearner, goal: pw.Goal) -> None:
+    result = learner.retarget(goal).evaluate(draws=50)
+    assert result.measure == ("mean reward" if goal.reward else "mean worth of a step")
+    assert result.values["optimum"].mean >= result.values["random"].mean
+    if not goal.reward:
+        assert result.values["random"].mean == pytest.approx(1 / len(learner.counts_.actions))
+        assert result.values["optimum"].mean == pytest.approx(1)
 
 
 def test_intervals_of_the_rule_are_those_of_the_beta_marginals(learner: pw.TransferLearner) -> None:
@@ -291,6 +332,36 @@ def test_other_labels_and_logs_without_episodes_are_refused(
     capsys.readouterr()
     assert call(monkeypatch, "evaluate", str(tmp_path / "p.safetensors"), str(log), "--draws", "9", "--importance") == 2
     assert "episode" in capsys.readouterr().err
+
+
+def test_a_log_with_next_states_and_episodes_is_weighed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Counted, learned from and evaluated with one set of columns; a broken chain is told on stderr."""
+    log, counts, policy = (str(tmp_path / name) for name in ("log.csv", "counts.safetensors", "policy.safetensors"))
+    rows = list(zip(*told(doors()).values(), strict=True))
+    columns = ["--state", "s", "--action", "a", "--next-state", "n", "--episode", "e", "--time", "t"]
+    columns += ["--terminal", "win", "--terminal", "lose"]
+    Path(log).write_text("e,t,s,a,n\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    assert call(monkeypatch, "validate", log, *columns) == 0
+    assert call(monkeypatch, "count", log, *columns, "-o", counts) == 0
+    assert call(monkeypatch, "learn", counts, "--prefer", "win", "-o", policy) == 0
+    options = ["--draws", "50", "--importance", "--json"]
+    capsys.readouterr()
+    call(monkeypatch, "evaluate", policy, log, *options)
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    won = sum(row[-1] == "win" for row in rows) / 300
+    assert json.loads(shown.out)["estimates"]["logged"]["mean"] == pytest.approx(won)
+    Path(log).write_text("e,t,s,a,n\n0,0,door,push,room\n0,1,door,knock,lose\n1,0,door,push,win\n")
+    capsys.readouterr()
+    assert call(monkeypatch, "validate", log, *columns) == 1
+    assert "broken-chain" in capsys.readouterr().out
+    call(monkeypatch, "evaluate", policy, log, *options)
+    shown = capsys.readouterr()
+    assert shown.err.startswith("warning: 1 record in another state than the one before in the episode led to")
+    assert shown.err.count("\n") == 1
+    assert json.loads(shown.out)["estimates"]["logged"]["mean"] == pytest.approx(1 / 3)
 
 
 def test_learn_tells_the_verdict_unless_asked_not_to(

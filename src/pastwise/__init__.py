@@ -15,6 +15,7 @@ from pastwise.foresight import Optimism, Pessimism, TLForesight
 from pastwise.goal import Goal
 from pastwise.ideal import IdealModel
 from pastwise.learner import TransferLearner
+from pastwise.live import LivePolicy
 from pastwise.loading import load, load_counts, merge_counts, save_counts
 from pastwise.loop import FiniteSystem, System, Trajectory, log_probability, run
 from pastwise.models import DenseModel, LearnedModel, SparseModel, TransitionModel
@@ -52,6 +53,7 @@ __all__ = [
     "IdealModel",
     "InfeasibleError",
     "LearnedModel",
+    "LivePolicy",
     "LogWarning",
     "Optimism",
     "Optimum",

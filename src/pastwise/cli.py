@@ -161,6 +161,16 @@ def _reading() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _telling() -> Iterator[None]:
+    """Warnings in a line each."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        click.echo(f"warning: {warning.message}", err=True)
+
+
 QUICK_DRAWS, QUICK_STATES = 400, 300
 """Draws of the short verdict; larger systems go without one."""
 
@@ -247,7 +257,8 @@ def evaluate(
     with progress("Drawing", draws) as advance:
         result = learner.evaluate(counts, horizon=horizon, draws=draws, seed=seed, on_step=advance)
     if importance or propensity:
-        result = learner.with_estimates(result, log, horizon, propensity)
+        with _telling():
+            result = learner.with_estimates(result, log, horizon, propensity)
     if as_json:
         click.echo(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False))
     else:
@@ -337,8 +348,9 @@ def main() -> NoReturn:
     except click.UsageError as error:
         name = error.ctx.command_path if error.ctx else "pastwise"
         _leave(BAD_INPUT, f"{error.format_message()} ({name} --help tells more)")
-    except (click.Abort, KeyboardInterrupt):
-        _leave(INTERRUPTED, "interrupted")
+    except (click.Abort, KeyboardInterrupt) as error:
+        told = str(error.__cause__ or error)  # click aborts because of a Ctrl-C
+        _leave(INTERRUPTED, f"interrupted: {told}" if told else "interrupted")
     except OSError as error:
         _leave(BAD_INPUT, f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except ValueError as error:

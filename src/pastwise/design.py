@@ -19,8 +19,8 @@ Paper: Section II, Definition 4 [def:FPD_opt_dec], Theorem 1 [th:solution_FPD].
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,7 +35,7 @@ from pastwise.numerics import (
     fold,
     frozen,
     log,
-    logsumexp,
+    side_by_side,
     where_first,
 )
 
@@ -86,10 +86,7 @@ def design(model: TransitionModel, ideal: IdealModel, horizon: int, rules: Array
     >>> plan.policy.shape, plan.log_gamma.shape, plan.rule(0).round(3).tolist()
     ((10, 2, 2), (11, 2), [0.025, 0.975])
     """
-    steps = list(_backward(model, ideal, horizon, rules))
-    end = np.zeros_like(steps[0][1])
-    policy = np.stack([_rule_of(preference, log_gamma) for preference, log_gamma in reversed(steps)], axis=-3)
-    log_gamma = np.stack([*(log_gamma for _, log_gamma in reversed(steps)), end], axis=-2)
+    policy, log_gamma = _backward(model, ideal, horizon, rules, kept=horizon)
     return Design(frozen(policy), frozen(log_gamma))
 
 
@@ -98,9 +95,8 @@ def first_rule(model: TransitionModel, ideal: IdealModel, horizon: int) -> Float
 
     Paper: Theorem 1 [th:solution_FPD].
     """
-    for preference, log_gamma in _backward(model, ideal, horizon, None):  # noqa: B007 (the last one is wanted)
-        pass
-    return _rule_of(preference, log_gamma)
+    policy, _ = _backward(model, ideal, horizon, None, kept=1)
+    return np.asarray(policy[..., 0, :, :])
 
 
 def alpha(model: TransitionModel, ideal: IdealModel) -> FloatArray:
@@ -114,9 +110,9 @@ def alpha(model: TransitionModel, ideal: IdealModel) -> FloatArray:
 
 
 def _backward(
-    model: TransitionModel, ideal: IdealModel, horizon: int, rules: ArrayLike | None
-) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """From the last epoch to the first: ln (ideal.rule * exp(-alpha - beta)) [..., S, A], ln gamma [..., S]."""
+    model: TransitionModel, ideal: IdealModel, horizon: int, rules: ArrayLike | None, kept: int
+) -> tuple[FloatArray, FloatArray]:
+    """Rules of the first ``kept`` epochs [..., kept, S, A] and ln gamma [..., H + 1, S], from the last epoch on."""
     S, A = model.num_states, model.num_actions
     if (ideal.num_states, ideal.num_actions) != (S, A):
         raise ValueError(
@@ -129,18 +125,28 @@ def _backward(
     else:
         table = broadcast("rules", checked_probabilities("rules", rules), (horizon, S, A))
         now = [np.where(ideal.allowed, log(rule), -np.inf) + minus_alpha for rule in table]
-    minus_beta: FloatArray | float = 0.0  # gamma is 1 at the end
-    for epoch in reversed(range(horizon)):
-        preference = now[epoch] + minus_beta
-        log_gamma = logsumexp(preference)
-        yield preference, log_gamma
-        if epoch > 0:
-            minus_beta = model.expect(log_gamma)
+    from pastwise import kernels
 
+    batch = now[0].shape[:-2]
+    now = [each.reshape(-1, S, A) for each in now]
+    number = len(now[0])
+    policy, log_gamma = np.empty((number, kept, S, A)), np.zeros((number, horizon + 1, S))  # gamma is 1 at the end
 
-def _rule_of(preference: FloatArray, log_gamma: FloatArray) -> FloatArray:
-    feasible = ~np.isneginf(log_gamma)[..., None]
-    return np.where(feasible, np.exp(preference - np.where(feasible, log_gamma[..., None], 0.0)), 0.0)
+    def step(epoch: int, states: slice) -> None:
+        rule = policy[:, min(epoch, kept - 1), states]  # an epoch that is not kept gives way to the one before it
+        peak = log_gamma[:, epoch, states]
+        if epoch + 1 == horizon:
+            rule[...] = now[epoch][:, states]
+            kernels.centre(rule, peak)
+        else:
+            model.prefer(now[epoch][:, states], log_gamma[:, epoch + 1], rule, peak, states)
+        np.exp(rule, out=rule)
+        kernels.settle(rule, peak)
+
+    with side_by_side(model.blocks) as each_block:
+        for epoch in reversed(range(horizon)):
+            each_block(partial(step, epoch))
+    return policy.reshape(*batch, kept, S, A), log_gamma.reshape(*batch, horizon + 1, S)
 
 
 def require_horizon(horizon: int) -> None:

@@ -9,25 +9,30 @@ the spread.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from pastwise.beliefs import FEW_STATES, prior_log_likelihood, prior_masses
 from pastwise.counts import TransitionCounts
-from pastwise.numerics import FloatArray, IntArray, group_sum, normalise, sample
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+from pastwise.numerics import BoolArray, FloatArray, IntArray, fold, group_sum, normalise, sample
 
 MOST_MASS = 50.0
 """Most mass of a row of the prior, in records."""
 
 TOGETHER = 100_000
 """Models are drawn together up to so many entries."""
+
+
+class Sparse(NamedTuple):
+    """A sparse matrix by rows: where each begins [rows + 1], then columns and values of the entries."""
+
+    first: IntArray
+    column: IntArray
+    value: FloatArray
 
 
 class Base:
@@ -50,21 +55,13 @@ class Base:
         self._cumulative = (np.cumsum(self.table, axis=-1) + np.arange(self.lines)[:, None]).ravel()
 
     @cached_property
-    def _own_lines(self) -> tuple[csr_array, FloatArray]:
-        """Parts of the lines that are a state's own [S, S], and that are common [S, 1]."""
-        from scipy.sparse import csr_array
-
-        own = np.asarray(self.own)
-        common = 1 / (own.sum(axis=-1, keepdims=True) + 1)
-        return csr_array(own * common), common
-
-    def expect(self, values: FloatArray) -> FloatArray:
-        """E[values(next_state)] of P functions under each line: [S, P] -> [lines, P]."""
-        everywhere = self.common @ values[None]
-        if self.own is None:
-            return np.asarray(everywhere)
-        own, common = self._own_lines
-        return np.asarray(own @ values + common * everywhere)
+    def parts(self) -> Sparse:
+        """Lines by what they are made of: [lines, S + 1], the states and then what is common."""
+        S = len(self.common)
+        own = np.zeros((1, S)) if self.own is None else self.own
+        table = np.column_stack([own, np.ones(self.lines)])
+        row, column = np.nonzero(table)
+        return Sparse(np.searchsorted(row, np.arange(self.lines + 1)), column, normalise(table)[row, column])
 
     def line(self, state: IntArray) -> IntArray:
         """Line of the table that is a state's: [...] -> [...]."""
@@ -140,6 +137,10 @@ class PriorGrid:
         return float(by_base.sum(axis=0) @ self.mass), np.asarray(table)
 
 
+Backup = Callable[[FloatArray], FloatArray]
+"""One epoch: worth after it [n, S, P + 1] -> worth before it, of P rules and then of the best action."""
+
+
 class DrawnModels(Protocol):
     """Some transition models drawn from a posterior."""
 
@@ -149,7 +150,14 @@ class DrawnModels(Protocol):
         ...
 
     def expect(self, values: FloatArray) -> FloatArray:
-        """E[values(next_state) | state, action] of P functions at once: [n, S, P] -> [n, S, A, P]."""
+        """E[values | state, action] of a function of the next state, or of the transition: -> [n, S, A].
+
+        Its shape is [S], or broadcastable to [S, A, S].
+        """
+        ...
+
+    def backup(self, now: FloatArray, rules: FloatArray, allowed: BoolArray) -> Backup:
+        """One epoch of rules [P, S, A], and of the best allowed action, where a decision earns ``now`` [n, S, A]."""
         ...
 
 
@@ -165,33 +173,102 @@ class DenseDraws:
         return len(self.transition)
 
     def expect(self, values: FloatArray) -> FloatArray:
-        """E[values(next_state) | state, action] of P functions at once: [n, S, P] -> [n, S, A, P]."""
+        """E[values | state, action] of a function [S] of the next state, or of the transition: -> [n, S, A]."""
+        return np.asarray((self.transition * values).sum(axis=-1))
+
+    def backup(self, now: FloatArray, rules: FloatArray, allowed: BoolArray) -> Backup:
+        """One epoch of rules [P, S, A], and of the best allowed action, where a decision earns ``now`` [n, S, A]."""
         n, S, A, _ = self.transition.shape
-        return (self.transition.reshape(n, S * A, S) @ values).reshape(n, S, A, -1)
+        rows, weight = self.transition.reshape(n, S * A, S), np.moveaxis(rules, 0, -1)
+        everywhere = bool(allowed.all())
+
+        def epoch(worth: FloatArray) -> FloatArray:
+            after = now[..., None] + (rows @ worth).reshape(n, S, A, -1)
+            before = np.empty(worth.shape)
+            np.einsum("sap,nsap->nsp", weight, after[..., :-1], out=before[..., :-1])
+            best = after[..., -1] if everywhere else np.where(allowed, after[..., -1], -np.inf)
+            before[..., -1] = fold(np.maximum, best)
+            return before
+
+        return epoch
 
 
 @dataclass(frozen=True, eq=False)
 class SparseDraws:
-    """Drawn models as one block-diagonal matrix, a block for each.
+    """Drawn models as sparse matrices of one pattern of rows.
 
     Attributes
     ----------
-    matrix : [n * S * A, n * (S + B)] sparse
-        In a block: probabilities of next states, then of moving as a line of the base has it.
+    first : [S * A + 1]
+        Where each row begins.
+    column, probability : [n, entries]
+        Columns are the next states, what is common to the lines of the base, and the lines: [S + 1 + B].
     base : Base of B lines
-    number : int
     """
 
-    matrix: csr_array
+    first: IntArray
+    column: IntArray
+    probability: FloatArray
     base: Base
-    number: int
+
+    @property
+    def number(self) -> int:
+        """N."""
+        return len(self.probability)
 
     def expect(self, values: FloatArray) -> FloatArray:
-        """E[values(next_state) | state, action] of P functions at once: [n, S, P] -> [n, S, A, P]."""
-        n, S, P = values.shape
-        based = self.base.expect(np.moveaxis(values, 0, 1).reshape(S, n * P)).reshape(-1, n, P)
-        with_base = np.concatenate([values, np.moveaxis(based, 1, 0)], axis=1)
-        return np.asarray(self.matrix @ with_base.reshape(-1, P)).reshape(n, S, -1, P)
+        """E[values | state, action] of a function [S] of the next state, or of the transition: -> [n, S, A]."""
+        S = len(self.base.common)
+        if values.ndim == 1:
+            return self._expect_state(values).reshape(self.number, S, -1)
+        A = (len(self.first) - 1) // S
+        table = np.broadcast_to(values, (S, A, S))
+        based = np.einsum("san,sn->sa", table, np.broadcast_to(self.base.table, (S, S)))
+        row = np.repeat(np.arange(S * A), np.diff(self.first))
+        where = (row // A, row % A)
+        seen = table[(*where, np.minimum(self.column, S - 1))]
+        entries = self.probability * np.where(self.column < S, seen, based[where])
+        return np.add.reduceat(entries, self.first[:-1], axis=-1).reshape(-1, S, A)
+
+    def _expect_state(self, values: FloatArray) -> FloatArray:
+        """E[values(next_state) | state, action]: [S] -> [n, S * A]."""
+        from pastwise import kernels
+
+        lanes = np.broadcast_to(values[:, None], (self.number, len(values), kernels.LANES))
+        rows = np.empty((self.number, len(self.first) - 1, kernels.LANES))
+        kernels.expect_rows(self.first, self.column, self.probability, self._after(lanes), rows)
+        return np.asarray(rows[..., 0])
+
+    def _after(self, values: FloatArray) -> FloatArray:
+        """Values of next states, of what is common to the lines, and of the lines: [n, S, 5] -> [n, S + 1 + B, 5]."""
+        from pastwise import kernels
+
+        n, S, lanes = values.shape
+        after = np.empty((n, S + 1 + self.base.lines, lanes))
+        after[:, :S], after[:, S] = values, self.base.common @ values
+        first, *entries = self.base.parts
+        shared = (np.broadcast_to(each, (n, len(each))) for each in entries)
+        kernels.expect_rows(first, *shared, after, after[:, S + 1 :])
+        return after
+
+    def backup(self, now: FloatArray, rules: FloatArray, allowed: BoolArray) -> Backup:
+        """One epoch of rules [P, S, A], and of the best allowed action, where a decision earns ``now`` [n, S, A]."""
+        from pastwise import kernels
+
+        P, S, A = rules.shape
+        if P >= kernels.LANES:
+            raise ValueError(f"at most {kernels.LANES - 1} rules at once, not {P}")
+        weight, barred = np.zeros((S, A, kernels.LANES - 1)), np.zeros((S, A))
+        weight[..., :P], barred[~np.broadcast_to(allowed, (S, A))] = np.moveaxis(rules, 0, -1), -np.inf
+
+        def epoch(worth: FloatArray) -> FloatArray:
+            lanes = np.zeros((self.number, S, kernels.LANES))
+            lanes[..., :P], lanes[..., -1] = worth[..., :-1], worth[..., -1]
+            model, before = (self.first, self.column, self.probability), np.empty(lanes.shape)
+            kernels.backup(*model, now, weight, barred, self._after(lanes), before)
+            return np.concatenate([before[..., :P], before[..., -1:]], axis=-1)
+
+        return epoch
 
 
 class TransitionPosterior:
@@ -262,8 +339,6 @@ class TransitionPosterior:
         return first, np.arange(len(counts.row)) + 2 * counts.row, first[1:] - 2
 
     def _draw_sparse(self, number: int, rng: np.random.Generator) -> SparseDraws:
-        from scipy.sparse import csr_array
-
         counts, S, A = self._counts, self.num_states, self.num_actions
         mass, base = self.prior.draw(number, rng)
         state = np.broadcast_to(np.arange(S * A) // A, (number, S * A))
@@ -277,20 +352,15 @@ class TransitionPosterior:
 
         first, seen, atom = self._entries
         probability = np.empty((number, first[-1]))
-        column = np.empty(probability.shape, np.int32)
+        column = np.empty(probability.shape, np.int64)
         probability[:, seen], column[:, seen] = seen_gamma / np.take(total, rows), counts.next_state
         probability[:, atom], column[:, atom] = share * left, base.draw(state, rng)
-        probability[:, atom + 1], column[:, atom + 1] = (1 - share) * left, S + base.line(state)
+        probability[:, atom + 1], column[:, atom + 1] = (1 - share) * left, S + 1 + base.line(state)
         for end in counts.terminal:
             probability[:, first[end * A] : first[(end + 1) * A]] = 0.0
             own = atom[end * A : (end + 1) * A]
             probability[:, own], column[:, own] = 1.0, end
-        width = S + base.lines
-        column += width * np.arange(number, dtype=np.int32)[:, None]
-        starts = np.append((first[:-1] + first[-1] * np.arange(number)[:, None]).ravel(), probability.size)
-        shape = (number * S * A, number * width)
-        matrix = csr_array((probability.ravel(), column.ravel(), starts.astype(np.int32)), shape=shape)
-        return SparseDraws(matrix, base, number)
+        return SparseDraws(first, column, probability, base)
 
 
 def one_atom(mass: FloatArray) -> FloatArray:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,7 +18,7 @@ from pastwise.design import alpha, require_horizon
 from pastwise.draws import DrawnModels, TransitionPosterior
 from pastwise.ideal import IdealModel
 from pastwise.models import TransitionModel
-from pastwise.numerics import BoolArray, FloatArray, IntArray, fold, normalise
+from pastwise.numerics import BoolArray, FloatArray, IntArray, normalise
 
 # Known models.
 
@@ -104,11 +103,15 @@ def sample_values(
     draws: int,
     seed: int = 0,
     on_step: Callable[[int], None] = lambda done: None,
+    threads: int | None = None,
 ) -> Samples:
     """Values of rules [S, A], and of each draw's own optimum, on models drawn from the posterior.
 
-    Ctrl-C ends the drawing and keeps what was drawn. The draws do not depend on the rules.
+    Ctrl-C ends the drawing and keeps what was drawn. The draws depend neither on the rules nor on the number of
+    ``threads``, which is that of the processor's cores by default.
     """
+    from concurrent.futures import ThreadPoolExecutor
+
     if draws != int(draws) or not 1 <= draws <= MOST_EPOCHS:
         raise ValueError(f"the number of draws must be a whole number from 1 to {MOST_EPOCHS:,}, not {draws}")
     together, size = np.stack(list(rules.values())), posterior.draws_at_once
@@ -118,16 +121,16 @@ def sample_values(
         return task.values(posterior.draw(size, rng), together)[: draws - index * size]
 
     parts: list[FloatArray] = []
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
+    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
         try:
-            for values in threads.map(batch, range(-(-draws // size))):
+            for values in pool.map(batch, range(-(-draws // size))):
                 parts.append(values)
                 on_step(len(values))
         except KeyboardInterrupt:
             if not parts:
                 raise
         finally:
-            threads.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)
     return Samples((*rules, OPTIMUM), np.concatenate(parts), draws)
 
 
@@ -137,8 +140,8 @@ class Task:
 
     Attributes
     ----------
-    score : [S]
-        Worth of arriving in each state, such as 1 in the preferred ones.
+    score : [S], or broadcastable to [S, A, S]
+        Worth of arriving in each state, such as 1 in the preferred ones; or of each transition.
     initial : [S]
         Distribution of the start state.
     horizon : int
@@ -167,19 +170,16 @@ class Task:
         What one more epoch adds to the worth of a start, ``step``, changes ever less: each change is an expectation of
         the one before. Once all that is left cannot matter, the last step stands for the others.
         """
-        weight, score = np.moveaxis(rules, 0, -1), self.score[:, None]
-        worth = np.zeros((models.number, len(score), len(rules) + 1))
-        step = np.full(worth.shape, np.inf)
+        n, (P, S, A) = models.number, rules.shape
+        allowed = np.ones((1, A), dtype=bool) if self.allowed is None else self.allowed
+        backup = models.backup(models.expect(self.score), rules, allowed)
+        worth, step = np.zeros((n, S, P + 1)), np.full((n, S, P + 1), np.inf)
         error = SETTLED * np.ptp(self.score) * (self.horizon if self.ends is None else 1)
         for epoch in range(self.horizon):
-            after = models.expect(score + worth)
-            following = np.empty(worth.shape)
-            np.einsum("sap,nsap->nsp", weight, after[..., :-1], out=following[..., :-1])
-            best = after[..., -1] if self.allowed is None else np.where(self.allowed, after[..., -1], -np.inf)
-            following[..., -1] = fold(np.maximum, best)
+            before = backup(worth)
             if self.ends is not None:
-                following[:, self.ends] = 0.0
-            previous, step, worth = step, following - worth, following
+                before[:, self.ends] = 0.0
+            previous, step, worth = step, before - worth, before
             left = self.horizon - epoch - 1
             if left and np.abs(step - previous).max() * left * (left + 1) / 2 <= error:
                 worth = worth + left * step

@@ -175,23 +175,22 @@ class Goal:
             rule = _shares("prefer_actions", self.prefer_actions, actions, self.action_floor)
         return IdealModel.of(self._transition(states, actions), rule, num_actions=len(actions), allowed=allowed)
 
-    def score(self, states: Space) -> FloatArray:
-        """Worth of being in each state, for evaluation: [S].
+    def score(self, states: Space, actions: Space) -> FloatArray:
+        """Worth of arriving in each state [S], or of each transition, broadcastable to [S, A, S]; for evaluation.
 
         The weight of a preferred state relative to the largest, 0 in any other; for targets the product over fields;
-        the reward of arriving; the probability in a table, relative to the largest.
+        the reward; the probability in a table, relative to the largest; where only actions are preferred, their weight.
         """
-        if self.reward or self.table:
-            table = self.reward or self.table
-            if any(isinstance(inner, Mapping) for inner in table.values()):
-                raise ValueError("a goal that depends on states and actions has no score of states alone")
-            values = _nested("reward" if self.reward else "table", table, states, states)
-            return values if self.reward else values / values.max()
+        if self.reward:
+            return _nested("reward", self.reward, states, actions)
+        if self.table:
+            values = _nested("table", self.table, states, actions)
+            return np.asarray(values / values.max())
         if self.targets:
             return np.asarray(np.prod([self._met(name, states) for name in self.targets], axis=0))
-        if not self.prefer:
-            raise ValueError("a goal that prefers actions only has no score of states")
-        return _relative(self.prefer, states)
+        if self.prefer:
+            return _relative(self.prefer, states)
+        return _relative(self.prefer_actions, actions)[None, :, None]
 
     def _met(self, name: str, states: Space) -> FloatArray:
         values, index = _field(name, states)

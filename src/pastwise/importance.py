@@ -29,6 +29,7 @@ from pastwise.numerics import (
     BoolArray,
     FloatArray,
     IntArray,
+    broadcast,
     checked_probabilities,
     frozen,
     group_sum,
@@ -102,6 +103,13 @@ class Episodes:
         if bad.any():
             (record,) = where_first(bad)
             raise ValueError(f"record {record} (episode {self.episode[record]}, step {self.step[record]}) {why}")
+
+    def scores(self, score: FloatArray) -> FloatArray:
+        """Score of each record: [S], or broadcastable to [S, A, S], -> [N]."""
+        if score.ndim == 1:
+            return np.asarray(score[self.next_state])
+        index = (self.state, self.action, self.next_state)
+        return np.asarray(score[tuple(np.minimum(i, n - 1) for i, n in zip(index, score.shape, strict=True))])
 
     @property
     def number(self) -> int:
@@ -185,13 +193,16 @@ def action_values(
 
     Parameters
     ----------
-    score, going_on : [S]
-        Worth of arriving in a state, and the probability that the episode then goes on.
+    score : [S], or broadcastable to [S, A, S]
+        Worth of arriving in a state, or of a transition.
+    going_on : [S]
+        Probability that the episode goes on after arriving in a state.
     """
     values = np.empty((horizon, *rule.shape))
-    following = np.zeros(len(score))
+    following = np.zeros(len(rule))
+    now = model.expect(score) if score.ndim == 1 else model.expect_each(score)
     for step in reversed(range(horizon)):
-        values[step] = model.expect(score + going_on * following)
+        values[step] = now + model.expect(going_on * following)
         following = (rule * values[step]).sum(axis=-1)
     return values
 
@@ -210,8 +221,8 @@ def weighted_importance(
     Parameters
     ----------
     rule : [S, A]
-    score : [S]
-        Worth of arriving in each state.
+    score : [S], or broadcastable to [S, A, S]
+        Worth of arriving in each state, or of each transition.
     horizon : int
         Steps of an episode that count, at most.
     rng : numpy.random.Generator, optional
@@ -219,7 +230,7 @@ def weighted_importance(
     """
     steps = _checked(episodes, score, horizon, rule)
     weight = episode_weights(episodes, rule, steps)
-    gain = episodes.table(score[episodes.next_state], steps)
+    gain = episodes.table(episodes.scores(score), steps)
     assumption = f"Relies on this: {_weights_assumption(episodes)}."
     return _estimate(weight, gain, unlogged_share(episodes, rule), assumption, rng, resamples)
 
@@ -242,12 +253,12 @@ def doubly_robust(
     steps = _checked(episodes, score, horizon, rule)
     if rule.shape != (shape := (*model.shape, model.num_states, model.num_actions)):
         raise ValueError(f"a rule of shape {rule.shape} does not fit a model of shape {shape}")
-    q = action_values(model, rule, score, 1 - ending(episodes, len(score), steps), steps)
-    v = np.concatenate([(rule * q).sum(axis=-1), np.zeros((1, len(score)))])
+    q = action_values(model, rule, score, 1 - ending(episodes, len(rule), steps), steps)
+    v = np.concatenate([(rule * q).sum(axis=-1), np.zeros((1, len(rule)))])
     kept = np.minimum(episodes.step, steps - 1)  # what lies beyond is dropped by the table
     goes_on = episodes.step + 1 < episodes.length[episodes.episode]
     foreseen = q[kept, episodes.state, episodes.action] - goes_on * v[kept + 1, episodes.next_state]
-    surprise = episodes.table(score[episodes.next_state] - foreseen, steps)
+    surprise = episodes.table(episodes.scores(score) - foreseen, steps)
     start = v[0, episodes.state[episodes.step == 0]]
     weight = np.column_stack([np.ones(episodes.number), episode_weights(episodes, rule, steps)])
     gain = np.column_stack([start, surprise])
@@ -264,7 +275,7 @@ def logged_value(
     resamples: int = RESAMPLES,
 ) -> Estimate:
     """Mean total score of the logged episodes; see `weighted_importance`."""
-    gain = episodes.table(score[episodes.next_state], _checked(episodes, score, horizon))
+    gain = episodes.table(episodes.scores(score), _checked(episodes, score, horizon))
     assumption = "Relies on this: the logged episodes are independent of each other, and alike."
     return _estimate(np.ones(gain.shape), gain, 0.0, assumption, rng, resamples)
 
@@ -281,17 +292,19 @@ def _checked(episodes: Episodes, score: FloatArray, horizon: int, rule: FloatArr
     """The number of steps that count, after checking that what is given fits together."""
     if horizon < 1:
         raise ValueError(f"the horizon must be at least 1, not {horizon}")
-    if score.ndim != 1 or not np.isfinite(score).all():
-        raise ValueError("the score must hold one finite number for each state")
+    if score.ndim not in (1, 3) or not np.isfinite(score).all():
+        raise ValueError("the score must hold one finite number for each state, or for each transition")
     num_states = int(max(episodes.state.max(), episodes.next_state.max())) + 1
-    if num_states > len(score):
-        raise ValueError(f"the episodes have state {num_states - 1}; the score has {len(score)} states")
+    known = len(score) if score.ndim == 1 else max(score.shape[::2])
+    if num_states > known and (score.ndim == 1 or known > 1):
+        raise ValueError(f"the episodes have state {num_states - 1}; the score has {known} states")
     if rule is not None:
         checked_probabilities("rule", rule)
-        if rule.ndim != 2 or len(rule) != len(score) or episodes.action.max() >= rule.shape[1]:
+        if rule.ndim != 2 or len(rule) < num_states or episodes.action.max() >= rule.shape[1]:
             raise ValueError(
-                f"a rule of shape {rule.shape} does not fit {len(score)} states and action {episodes.action.max()}"
+                f"a rule of shape {rule.shape} does not fit {num_states} states and action {episodes.action.max()}"
             )
+        broadcast("score", score, (*rule.shape, len(rule)))
     return min(horizon, int(episodes.length.max()))
 
 

@@ -21,6 +21,7 @@ from pastwise.counts import LiveCounts, TransitionCounts
 from pastwise.fitted import Fitted
 from pastwise.goal import Goal
 from pastwise.ideal import IdealModel
+from pastwise.live import LivePolicy
 from pastwise.methods import METHODS
 from pastwise.numerics import FloatArray
 from pastwise.posterior import (
@@ -233,6 +234,16 @@ class TransferLearner:
         f.updates += 1
         return self
 
+    def live(self, seed: int | None = None) -> LivePolicy:
+        """The rule as it is now, for a running loop: it decides and learns on, a record in about a microsecond.
+
+        Parameters
+        ----------
+        seed : int, optional
+            Of the decisions that are drawn.
+        """
+        return LivePolicy(self._fit, seed)
+
     def merge(self, other: TransitionCounts) -> Self:
         """Learn from the counts of another log as well; labels are united."""
         f = self._fit
@@ -364,7 +375,7 @@ class TransferLearner:
         if f.columns is None:
             raise ValueError(NO_COLUMNS)
         episodes = read_episodes(log, f.columns, f.counts.states, f.counts.actions, propensity)
-        counts, score = self._same_labels(self.count(log)), f.params["goal"].score(f.counts.states)
+        counts, score = self._same_labels(self.count(log)), f.params["goal"].score(f.counts.states, f.counts.actions)
         return replace(evaluation, estimates=episode_estimates(self.rule_, episodes, counts, score, horizon))
 
     def _same_labels(self, counts: TransitionCounts) -> TransitionCounts:

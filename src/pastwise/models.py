@@ -8,10 +8,12 @@ plus a constant, so the dense tensor is never needed. ``-inf`` is a legal value 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import pairwise
 from math import prod
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,12 +29,15 @@ from pastwise.numerics import (
     frozen,
     group_sum,
     linear_expectation,
+    side_by_side,
     xlogx,
 )
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+ALL = slice(None)
+"""Every state."""
 
+MANY_ENTRIES = 500_000
+"""A block of a sparse model has about so many entries: what is worked out for it stays in a core's cache."""
 
 FEW_STATES = 8
 """Up to so many states a learned model keeps an entry for every transition, seen or not: none is ever inserted."""
@@ -61,6 +66,21 @@ class TransitionModel(Protocol):
         """Sum of p ln p over next states: [*shape, S, A]; the same for every goal."""
         ...
 
+    @property
+    def blocks(self) -> Sequence[slice]:
+        """Ranges of states that are best worked on one by one, or side by side; together all states."""
+        ...
+
+    def prefer(
+        self, now: FloatArray, values: FloatArray, rule: FloatArray, peak: FloatArray, states: slice = ALL
+    ) -> None:
+        """Write now + E[values(next_state) | state, action], less its peak in each state, into ``rule``.
+
+        For a block of states: now, rule [batch, states, A]; peak [batch, states]. The values [batch, S] are of as many
+        goals, or of each system, or of systems within goals. Where all actions are -inf the peak is 0.
+        """
+        ...
+
     def expect(self, values: FloatArray) -> FloatArray:
         """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
         ...
@@ -76,6 +96,9 @@ class TransitionModel(Protocol):
 
 class DenseModel:
     """A transition model kept as the tensor ``transition [..., S, A, S]``, which is not copied.
+
+    In single precision (float32) it takes half the memory and half the time. An expectation is then off by some 1e-7
+    of the range of the values, so ln gamma over H epochs by some H * 1e-7 of its own range.
 
     Examples
     --------
@@ -95,17 +118,40 @@ class DenseModel:
     @cached_property
     def negentropy(self) -> FloatArray:
         """Sum of p ln p over next states: [*shape, S, A]."""
-        return frozen(xlogx(self.transition).sum(axis=-1))
+        return frozen(xlogx(self.transition).sum(axis=-1, dtype=np.float64))
+
+    @property
+    def blocks(self) -> Sequence[slice]:
+        """All states: BLAS has its own threads."""
+        return (ALL,)
+
+    def prefer(
+        self, now: FloatArray, values: FloatArray, rule: FloatArray, peak: FloatArray, states: slice = ALL
+    ) -> None:
+        """Write now + E[values(next_state) | state, action], less its peak in each state, into ``rule``."""
+        from pastwise import kernels
+
+        by_system = values.reshape(-1, *self.shape, self.num_states)
+        np.add(now, self.expect(by_system).reshape(now.shape), out=rule)
+        kernels.centre(rule, peak)
 
     def expect(self, values: FloatArray) -> FloatArray:
         """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
         return linear_expectation(self._apply, values)
 
     def _apply(self, values: FloatArray) -> FloatArray:
+        if self.transition.dtype == np.float32:
+            middle = ((values.max(axis=-1) + values.min(axis=-1)) / 2)[..., None]  # what is left rounds finely
+            rest = self._product((values - middle).astype(np.float32))
+            return np.asarray(rest + middle[..., None], dtype=np.float64)
+        return self._product(values)
+
+    def _product(self, values: Any) -> FloatArray:
         if self.shape:
             return np.asarray(np.einsum("...san,...n->...sa", self.transition, values))
-        rows = self.transition.reshape(-1, self.num_states)
-        return (values @ rows.T).reshape(*values.shape[:-1], self.num_states, self.num_actions)
+        rows, lead = self.transition.reshape(-1, self.num_states), values.shape[:-1]
+        product = rows @ values.ravel() if prod(lead) == 1 else values @ rows.T
+        return np.asarray(product.reshape(*lead, self.num_states, self.num_actions))
 
     def expect_each(self, values: FloatArray) -> FloatArray:
         """Expectation of values that depend on state and action too: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
@@ -117,11 +163,7 @@ class DenseModel:
 
 
 class _Entries:
-    """Non-zero entries of a tensor [*shape, S, A, S], by ascending flat key, and sums over them.
-
-    As a matrix they are block diagonal, [rows, columns] = [*shape * S * A, *shape * S], so that one sparse product
-    serves any leading axes.
-    """
+    """Non-zero entries of a tensor [*shape, S, A, S], by ascending flat key, and sums over them."""
 
     def __init__(
         self, key: IntArray, data: FloatArray, shape: tuple[int, ...], num_states: int, num_actions: int
@@ -136,14 +178,21 @@ class _Entries:
         return self.key // self.num_states
 
     @cached_property
-    def matrix(self) -> csr_array:
-        """The entries as a block-diagonal sparse matrix that shares their data."""
-        from scipy.sparse import csr_array
+    def first(self) -> IntArray:
+        """Place of the first entry of each row, and the number of entries: [rows + 1]."""
+        return np.searchsorted(self.row, np.arange(self.num_rows + 1))
 
-        starts = np.searchsorted(self.row, np.arange(self.num_rows + 1))
-        block = self.row // (self.num_states * self.num_actions)
-        column = block * self.num_states + self.key % self.num_states
-        return csr_array((self.data, column, starts), shape=(self.num_rows, prod(self.shape) * self.num_states))
+    @cached_property
+    def next_state(self) -> Any:
+        """Next state of each entry, in 32 bits."""
+        return (self.key % self.num_states).astype(np.int32)
+
+    @cached_property
+    def blocks(self) -> tuple[slice, ...]:
+        """Ranges of states of about `MANY_ENTRIES` each; a batch is one."""
+        number = 1 if self.shape else max(1, len(self.key) // MANY_ENTRIES)
+        edges = np.linspace(0, self.num_states, min(number, self.num_states) + 1).astype(int).tolist()
+        return tuple(slice(*pair) for pair in pairwise(edges))
 
     def per_row(self, values: FloatArray) -> FloatArray:
         """Sum of one number per entry over each row: [rows]."""
@@ -152,10 +201,36 @@ class _Entries:
     def times(self, values: FloatArray) -> FloatArray:
         """Sum of entry * values(next_state) over each row: [..., S] -> [..., S, A]."""
         values = np.broadcast_to(values, np.broadcast_shapes(values.shape, (*self.shape, self.num_states)))
-        goals = values.shape[: values.ndim - len(self.shape) - 1]
-        columns = values.reshape(prod(goals), -1) if goals else values.ravel()
-        product = self.matrix @ columns.T
-        return np.asarray(product.T).reshape(*goals, *self.shape, self.num_states, self.num_actions)
+        out = np.empty((*values.shape, self.num_actions))
+        sums = out.reshape(-1, self.num_states, self.num_actions)
+        with side_by_side(self.blocks) as each_block:
+            each_block(partial(self._sum, values.reshape(-1, self.num_states), sums))
+        return out
+
+    def _sum(self, values: FloatArray, out: FloatArray, states: slice) -> None:
+        from pastwise import kernels
+
+        systems = prod(self.shape)
+        kernels.times(self.first, self.next_state, self.data, systems, values, out[:, states], states.start)
+
+    def prefer(
+        self,
+        unseen: FloatArray,
+        total: FloatArray,
+        now: FloatArray,
+        values: FloatArray,
+        rule: FloatArray,
+        peak: FloatArray,
+        states: slice,
+    ) -> bool:
+        """`TransitionModel.prefer` of the entries, with a weight of every next state beside them, out of a total.
+
+        False where that weight falls on a value of -inf.
+        """
+        from pastwise import kernels
+
+        model = (self.first, self.next_state, self.data, unseen, total)
+        return kernels.prefer(*model, now, values, rule, peak, states.start or 0)
 
     def times_each(self, values: FloatArray) -> FloatArray:
         """Sum of entry * values(state, action, next_state) over each row: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
@@ -201,6 +276,18 @@ class SparseModel:
         sums = self._entries.per_row(xlogx(self._entries.data))
         return frozen(sums.reshape(self.num_states, self.num_actions))
 
+    @property
+    def blocks(self) -> Sequence[slice]:
+        """Ranges of states that are best worked on one by one, or side by side."""
+        return self._entries.blocks
+
+    def prefer(
+        self, now: FloatArray, values: FloatArray, rule: FloatArray, peak: FloatArray, states: slice = ALL
+    ) -> None:
+        """Write now + E[values(next_state) | state, action], less its peak in each state, into ``rule``."""
+        rows = (1, self.num_states, self.num_actions)
+        self._entries.prefer(np.broadcast_to(0.0, rows), np.broadcast_to(1.0, rows), now, values, rule, peak, states)
+
     def expect(self, values: FloatArray) -> FloatArray:
         """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
         return linear_expectation(self._entries.times, values)
@@ -211,10 +298,10 @@ class SparseModel:
 
     def row(self, state: IntArray, action: IntArray) -> FloatArray:
         """p(. | state, action): [S]."""
-        matrix, row = self._entries.matrix, int(state) * self.num_actions + int(action)
-        entries = slice(matrix.indptr[row], matrix.indptr[row + 1])
+        entries, row = self._entries, int(state) * self.num_actions + int(action)
+        here = slice(entries.first[row], entries.first[row + 1])
         dense = np.zeros(self.num_states)
-        dense[matrix.indices[entries]] = matrix.data[entries]
+        dense[entries.next_state[here]] = entries.data[here]
         return dense
 
 
@@ -288,6 +375,20 @@ class LearnedModel:
     def _by_state_action(self, rows: FloatArray) -> FloatArray:
         return rows.reshape(*self.shape, self.num_states, self.num_actions)
 
+    @property
+    def blocks(self) -> Sequence[slice]:
+        """Ranges of states that are best worked on one by one, or side by side."""
+        return self._entries.blocks
+
+    def prefer(
+        self, now: FloatArray, values: FloatArray, rule: FloatArray, peak: FloatArray, states: slice = ALL
+    ) -> None:
+        """Write now + E[values(next_state) | state, action], less its peak in each state, into ``rule``."""
+        rows = (-1, self.num_states, self.num_actions)
+        unseen, total = self._background.reshape(rows), self._total.reshape(rows)
+        if not self._entries.prefer(unseen, total, now, values, rule, peak, states):
+            self._refuse_impossible(values)
+
     def expect(self, values: FloatArray) -> FloatArray:
         """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
         self._refuse_impossible(values)
@@ -302,8 +403,8 @@ class LearnedModel:
         return np.asarray((self._entries.times_each(values) + unseen) / self._by_state_action(self._total))
 
     def _refuse_impossible(self, values: FloatArray) -> None:
-        impossible = np.isneginf(values)
-        if impossible.any():
+        if values.size and values.min() == -np.inf:
+            impossible = np.isneginf(values)
             states = np.unique(np.nonzero(impossible)[-1])[:5].tolist()
             raise ValueError(
                 f"the goal rules out next states {states} (or every action in them), and a learned model gives every "

@@ -6,7 +6,9 @@ clipped and nothing gets a small constant added. Leading axes, where there are a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
@@ -19,9 +21,14 @@ BoolArray = NDArray[np.bool_]
 Indices = IntArray | np.int64 | int
 
 Scalar = TypeVar("Scalar", bound=np.generic)
+Item = TypeVar("Item")
 
 ROW_SUM_TOLERANCE = 1e-9
 """How far one entry of a distribution may push its sum from 1; a row of n entries may be n times as far."""
+
+
+SINGLE_ROUNDING = 1e-6
+"""How far rounding to single precision may push the sum of a distribution from 1."""
 
 
 def frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
@@ -49,32 +56,45 @@ def linear_expectation(apply: Callable[[FloatArray], FloatArray], values: FloatA
     ``apply`` is any linear map with non-negative coefficients. Where a coefficient of a ``-inf`` value is positive
     the expectation is ``-inf``; where it is zero the value does not count.
     """
-    impossible = np.isneginf(values)
-    if not impossible.any():
+    if values.size == 0 or values.min() > -np.inf:
         return apply(values)
+    impossible = np.isneginf(values)
     reached = apply(impossible.astype(np.float64)) > 0
     return np.where(reached, -np.inf, apply(np.where(impossible, 0.0, values)))
 
 
-def fold(ufunc: np.ufunc, values: FloatArray) -> FloatArray:
-    """``ufunc`` over the last axis, column by column where that axis is short: NumPy's reductions are slow there.
+FEW_COLUMNS = 32
+"""Axes up to this long are folded column by column: NumPy's reductions are slow there."""
 
-    Below eight columns both ways add in the same order, so a batch equals its elements to the last bit.
-    """
+
+def fold(ufunc: np.ufunc, values: FloatArray) -> FloatArray:
+    """``ufunc`` over the last axis; where that is short, from left to right, so that a batch equals its elements."""
     columns = values.shape[-1]
-    if columns >= 8 or values.ndim == 1:
+    if columns > FEW_COLUMNS or (values.ndim == 1 and columns < 8):  # below eight, reductions go from left to right
         return np.asarray(ufunc.reduce(values, axis=-1))
+    if values.ndim == 1:
+        return np.asarray(ufunc.accumulate(values)[-1])
     total = values[..., 0]
     for column in range(1, columns):
         total = ufunc(total, values[..., column])
     return np.asarray(total)
 
 
-def logsumexp(values: FloatArray) -> FloatArray:
-    """``ln sum exp`` over the last axis; ``-inf`` where every value is ``-inf``."""
-    peak = fold(np.maximum, values)
-    shift = np.where(np.isneginf(peak), 0.0, peak)
-    return np.asarray(log(fold(np.add, np.exp(values - shift[..., None]))) + shift)
+@contextmanager
+def side_by_side(items: Sequence[Item]) -> Iterator[Callable[[Callable[[Item], None]], None]]:
+    """Something that calls a function for each item, by several threads where there are several items."""
+    if len(items) == 1:
+        yield lambda function: function(items[0])
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+
+        def each(function: Callable[[Item], None]) -> None:
+            for _ in threads.map(function, items):
+                pass  # an error of a thread is raised here
+
+        yield each
 
 
 def normalise(values: FloatArray) -> FloatArray:
@@ -122,8 +142,10 @@ def where_first(mask: BoolArray | np.bool_) -> tuple[int, ...]:
 
 
 def checked_probabilities(name: str, values: ArrayLike, *, sum_to_one: bool = True) -> FloatArray:
-    """The values as floats, after checking that each row (last axis) is a distribution."""
-    array = np.asarray(values, dtype=np.float64)
+    """The values as floats, after checking that each row (last axis) is a distribution; single precision is kept."""
+    array = np.asarray(values)
+    if array.dtype != np.float32:
+        array = np.asarray(values, dtype=np.float64)
     if array.ndim == 0 or array.shape[-1] == 0:
         raise ValueError(f"{name} must have at least one entry in its last axis; its shape is {array.shape}")
     bad = ~(np.isfinite(array) & (array >= 0))
@@ -131,13 +153,14 @@ def checked_probabilities(name: str, values: ArrayLike, *, sum_to_one: bool = Tr
         where = where_first(bad)
         raise ValueError(f"{name}{list(where)} is {array[where]}; probabilities must be finite and not negative")
     if sum_to_one:
-        check_sums(name, array.sum(axis=-1), array.shape[-1])
+        rounding = SINGLE_ROUNDING if array.dtype == np.float32 else 0.0
+        check_sums(name, array.sum(axis=-1, dtype=np.float64), array.shape[-1], rounding)
     return array
 
 
-def check_sums(name: str, sums: FloatArray, length: int) -> None:
+def check_sums(name: str, sums: FloatArray, length: int, rounding: float = 0.0) -> None:
     """Refuse sums of ``length`` probabilities that are not one."""
-    off = np.abs(sums - 1) > ROW_SUM_TOLERANCE * length
+    off = np.abs(sums - 1) > ROW_SUM_TOLERANCE * length + rounding
     if off.any():
         where = where_first(off)
         raise ValueError(

@@ -41,8 +41,11 @@ def log_options(command: Command) -> Command:
         click.option("--state", multiple=True, help="State column; several make a product space."),
         click.option("--action", multiple=True, help="Action column; several make a product space."),
         click.option("--next-state", multiple=True, help="Next-state column, one for each state column."),
-        click.option("--episode", help="Without --next-state: the column that tells episodes apart ..."),
-        click.option("--time", help="... and the one that orders an episode's records."),
+        click.option("--episode", help="Column that tells episodes apart ..."),
+        click.option(
+            "--time",
+            help="... and the one that orders an episode's records. Without --next-state they tell the next state.",
+        ),
         click.option(
             "--max-gap", help="Records further apart do not follow each other: a number, or 36h, 2d for dates."
         ),

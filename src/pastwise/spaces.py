@@ -12,6 +12,7 @@ import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from math import isfinite
 from typing import Any
 
@@ -23,6 +24,16 @@ Label = Hashable
 
 INTERVAL = re.compile(r"\[(-?(?:inf|[\d.]+(?:e[+-]?\d+)?)), ")
 """How the text of an interval begins; its lower end is what it sorts by."""
+
+
+def intervals(edges: Sequence[float]) -> list[str]:
+    """Labels of the intervals between ascending edges; the last has its upper edge.
+
+    >>> intervals([0, 0.5, float("inf")])
+    ['[0, 0.5)', '[0.5, inf]']
+    """
+    shown = [f"{edge:g}" if float(f"{edge:g}") == edge else repr(edge) for edge in edges]
+    return [*(f"[{low}, {high})" for low, high in pairwise(shown[:-1])), f"[{shown[-2]}, {shown[-1]}]"]
 
 
 def key_of(label: Label) -> str:

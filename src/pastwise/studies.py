@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +16,37 @@ from pastwise.report.text import online_page
 
 if TYPE_CHECKING:
     from pastwise.experiments.reproduction import Reproduction
+    from pastwise.experiments.work import Work
 
 OK = 0
+
+jobs_option = click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Processes to share the work; the results are the same for any number.",
+)
+
+
+@contextmanager
+def _working(out: Path, jobs: int, owned: Iterable[str] = ()) -> Iterator[tuple[Path, Work]]:
+    """The folder that a study writes its files into, as `staged` has it, and the way in which its tasks are done.
+
+    After Ctrl-C the tasks that are done stay beside ``out`` until the same study is complete.
+    """
+    from pastwise.adapters.files import staged
+    from pastwise.experiments.work import Work
+
+    place = out.resolve()
+    beside = place.parent / f"{place.name}.partial"
+    work = Work(jobs, beside, progress, lambda text: click.echo(text, err=True))
+    try:
+        with staged(out, owned) as folder:
+            yield folder, work
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(work.state()) from None
+    work.forget()
 
 
 @click.command()
@@ -37,10 +68,12 @@ OK = 0
     help="The paper's five methods and two references, or all that pastwise has.",
 )
 @click.option("--skip-timing", is_flag=True, help="Leave out the figure of time, which takes some seconds.")
+@jobs_option
 @json_option
-def reproduce(runs: int, seed: int, out: Path, transitions: str, methods: str, skip_timing: bool, as_json: bool) -> int:
+def reproduce(
+    runs: int, seed: int, out: Path, transitions: str, methods: str, skip_timing: bool, jobs: int, as_json: bool
+) -> int:
     """Run the paper's study: tables, claims and figures into a folder."""
-    from pastwise.adapters.files import staged
     from pastwise.experiments import paper, reproduction
     from pastwise.report.figures import require_matplotlib
 
@@ -51,9 +84,8 @@ def reproduce(runs: int, seed: int, out: Path, transitions: str, methods: str, s
         draw_rows=paper.ROWS[transitions],
         methods={"paper": paper.PAPER_METHODS, "all": paper.ALL_METHODS}[methods],
     )
-    with staged(out, owned=reproduction.OPTIONAL_FILES) as folder:
-        with progress("Simulating", reproduction.steps(study, not skip_timing)) as advance:
-            result = reproduction.reproduce(study, not skip_timing, advance)
+    with _working(out, jobs, owned=reproduction.OPTIONAL_FILES) as (folder, work):
+        result = reproduction.reproduce(study, not skip_timing, work)
         result.write(folder)
     if as_json:
         click.echo(json.dumps(result.content(), allow_nan=False))
@@ -86,17 +118,16 @@ def study() -> None:
 @click.option("--draws", type=click.IntRange(min=1), default=400, show_default=True, help="Drawn models per system.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random numbers.")
 @click.option("--out", type=File, default=Path("calibration"), show_default=True, help="Folder for the results.")
+@jobs_option
 @json_option
-def calibration(systems: int, draws: int, seed: int, out: Path, as_json: bool) -> int:
+def calibration(systems: int, draws: int, seed: int, out: Path, jobs: int, as_json: bool) -> int:
     """Do the stated intervals and verdicts hold? Random systems with known truth."""
-    from pastwise.adapters.files import staged
-    from pastwise.experiments.calibration import calibrate, cells, table
+    from pastwise.experiments.calibration import calibrate, table
     from pastwise.report.figures import require_matplotlib
 
     require_matplotlib()
-    with staged(out) as folder:
-        with progress("Simulating", len(cells())) as advance:
-            result = calibrate(systems, draws, seed, advance)
+    with _working(out, jobs) as (folder, work):
+        result = calibrate(systems, draws, seed, work)
         result.write(folder)
     click.echo(json.dumps(result.content()) if as_json else f"{table(result)}\nTable, rates and figure are in {out}/")
     return OK
@@ -114,21 +145,18 @@ seeds_option = click.option(
 @click.option("--patients", type=click.IntRange(min=10), default=5000, show_default=True, help="Treated by each agent.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random numbers.")
 @click.option("--out", type=File, default=Path("icu-sepsis"), show_default=True, help="Folder for the results.")
+@jobs_option
 @json_option
-def icu_sepsis(quick: bool, seeds: int, patients: int, seed: int, out: Path, as_json: bool) -> int:
+def icu_sepsis(quick: bool, seeds: int, patients: int, seed: int, out: Path, jobs: int, as_json: bool) -> int:
     """Survival that each method attains on ICU-Sepsis, from logs of the expert and of chance, and while it learns."""
-    from pastwise.adapters.files import staged
-    from pastwise.experiments.icu import AGENTS, QUICK_SIZES, SIZES, icu_settings, treat_online
-    from pastwise.experiments.transfer import survey
+    from pastwise.experiments.icu import QUICK_SIZES, SIZES, icu_settings, icu_study
     from pastwise.report.figures import online_plot, require_matplotlib
 
     require_matplotlib()
     seeds, patients = (min(seeds, 2), min(patients, 100)) if quick else (seeds, patients)
     settings = icu_settings(QUICK_SIZES if quick else SIZES)
-    with staged(out) as folder:
-        with progress("Learning", sum(len(s.sizes) for s in settings) * seeds + len(AGENTS)) as advance:
-            result = survey(settings, seeds, seed, advance)
-            online = treat_online(patients, seed, advance)
+    with _working(out, jobs) as (folder, work):
+        result, online = icu_study(settings, seeds, patients, seed, work)
         extra = {"online": {"patients": patients, "survival": online}}
         result.write(folder, "icu-sepsis", extra)
         for suffix in ("png", "pdf"):
@@ -146,19 +174,18 @@ def icu_sepsis(quick: bool, seeds: int, patients: int, seed: int, out: Path, as_
 @seeds_option
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random numbers.")
 @click.option("--out", type=File, default=Path("gridworlds"), show_default=True, help="Folder for the results.")
+@jobs_option
 @json_option
-def grid_worlds(quick: bool, seeds: int, seed: int, out: Path, as_json: bool) -> int:
+def grid_worlds(quick: bool, seeds: int, seed: int, out: Path, jobs: int, as_json: bool) -> int:
     """Success of each method in gridworlds, from logs that were made for another target."""
-    from pastwise.adapters.files import staged
     from pastwise.experiments.gridworlds import QUICK_SIZES, SIZES, gridworlds
     from pastwise.experiments.transfer import survey
     from pastwise.report.figures import require_matplotlib
 
     require_matplotlib()
     settings, seeds = gridworlds(QUICK_SIZES if quick else SIZES), min(seeds, 2) if quick else seeds
-    with staged(out) as folder:
-        with progress("Learning", sum(len(s.sizes) for s in settings) * seeds) as advance:
-            result = survey(settings, seeds, seed, advance)
+    with _working(out, jobs) as (folder, work):
+        result = survey(settings, seeds, seed, work)
         result.write(folder, "gridworlds")
     click.echo(json.dumps(result.content()) if as_json else f"{result.page()}\nTables and figures are in {out}/")
     return OK

@@ -100,14 +100,14 @@ def task_of(
     The share of time in the preferred states, weighted by preference; where those are all terminal, how well it ends.
     The mean reward; in a log that knows ends, the total reward of an episode.
     """
-    score = goal.score(log.states)
-    ends_matter = bool(goal.reward) or bool(np.isin(np.flatnonzero(score), log.terminal).all())
+    score = goal.score(log.states, log.actions)
+    ends_matter = bool(goal.reward) or (score.ndim == 1 and np.isin(np.flatnonzero(score), log.terminal).all())
     ends = log.terminal if len(log.terminal) and ends_matter else None
     measures = {
         (True, False): "mean reward",
         (True, True): "total reward of an episode",
-        (False, False): "share of time as wanted",
-        (False, True): "chance of ending well" if set(score) <= {0.0, 1.0} else "worth of the end",
+        (False, False): "share of time as wanted" if score.ndim == 1 else "mean worth of a step",
+        (False, True): "chance of ending well" if np.isin(score, (0.0, 1.0)).all() else "worth of the end",
     }
     return Task(score, initial, horizon, ends, ideal.allowed), measures[bool(goal.reward), ends is not None]
 

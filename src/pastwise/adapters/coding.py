@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pastwise.numerics import BoolArray, IntArray, where_first
-from pastwise.spaces import Label, Space, checked_label
+from pastwise.spaces import Label, Space, checked_label, intervals
 
 MAX_STATES = 1_000_000
 """The most states, or actions, that are enumerated."""
@@ -25,6 +25,9 @@ GOING_ON = "going on"
 
 TABLE = ("episode", "time", "reward", "terminated")
 """Columns of a log's table beside those of states and actions."""
+
+WRAP = "wrap the environment (see gymnasium.wrappers, such as DiscretizeAction)"
+"""What to do about spaces of an environment that are not taken."""
 
 Bins = int | Sequence[int | Sequence[float]]
 """For each dimension of continuous observations its edges or a number of bins; a single number serves all of them."""
@@ -88,8 +91,7 @@ class Cut:
     @property
     def labels(self) -> Sequence[Label]:
         """The intervals as text."""
-        shown = [f"{edge:g}" if float(f"{edge:g}") == edge else repr(edge) for edge in self.edges]
-        return [*(f"[{low}, {high})" for low, high in pairwise(shown[:-1])), f"[{shown[-2]}, {shown[-1]}]"]
+        return intervals(self.edges)
 
     def __len__(self) -> int:
         return len(self.edges) - 1
@@ -122,7 +124,7 @@ def require_gymnasium() -> Any:
     return gymnasium
 
 
-def _leaves(space: Any, what: str) -> list[Leaf]:
+def _leaves(space: Any, what: str, instead: str) -> list[Leaf]:
     """The numbers that an element of a space of gymnasium consists of."""
     spaces = require_gymnasium().spaces
     if isinstance(space, spaces.Discrete):
@@ -135,10 +137,10 @@ def _leaves(space: Any, what: str) -> list[Leaf]:
     if isinstance(space, spaces.Box):
         return list(zip(space.low.ravel().tolist(), space.high.ravel().tolist(), strict=True))
     if isinstance(space, spaces.Tuple):
-        return [leaf for part in space.spaces for leaf in _leaves(part, what)]
+        return [leaf for part in space.spaces for leaf in _leaves(part, what, instead)]
     raise ValueError(
-        f"{what}s of the space {type(space).__name__} are not supported: wrap the environment so that they are "
-        "Discrete, MultiDiscrete, MultiBinary, Box or a Tuple of these"
+        f"{what}s of the space {type(space).__name__} are not supported, only Discrete, MultiDiscrete, MultiBinary, "
+        f"Box and Tuples of these: {instead}"
     )
 
 
@@ -209,16 +211,13 @@ def _index(axes: tuple[Whole | Cut, ...], parts: list[NDArray[Any]]) -> IntArray
     return np.asarray(np.ravel_multi_index(codes, tuple(map(len, axes))), dtype=np.int64)
 
 
-def _space(labels: Sequence[Sequence[Label]], names: tuple[str, ...], what: str) -> Space:
+def _space(labels: Sequence[Sequence[Label]], names: tuple[str, ...], what: str, instead: str) -> Space:
     """All combinations of the fields' labels; of a single field, its labels."""
     number = prod(map(len, labels))
     if number > MAX_STATES:
-        advice = "give fewer bins, or wrap the environment" if what == "state" else "wrap the environment"
+        advice = f"give fewer bins, or {instead}" if what == "state" else instead
         many = f"{number:,}" if number < 10**15 else f"about 10^{round(number.bit_length() * log10(2))}"
-        raise ValueError(
-            f"there are {many} {what}s, and more than {MAX_STATES:,} are not enumerated; {advice} so that "
-            "fewer are told apart"
-        )
+        raise ValueError(f"there are {many} {what}s, and more than {MAX_STATES:,} are not enumerated: {advice}")
     return Space(tuple(product(*labels)) if len(names) > 1 else tuple(labels[0]), names)
 
 
@@ -256,14 +255,15 @@ class Coding:
         bins: Bins | None = None,
         fields: Sequence[str] | None = None,
         ends: Ends | None = None,
+        instead: str = WRAP,
     ) -> Coding:
-        """The coding of two spaces of gymnasium; for the other parameters see `GymSystem`."""
-        leaves, acts = _leaves(observation_space, "observation"), _leaves(action_space, "action")
+        """The coding of two spaces of gymnasium; for the other parameters see `GymSystem`.
+
+        Spaces that are not taken are an error that says what to do ``instead``.
+        """
+        leaves, acts = _leaves(observation_space, "observation", instead), _leaves(action_space, "action", instead)
         if any(isinstance(leaf, tuple) for leaf in acts):
-            raise ValueError(
-                "actions are continuous (Box); pastwise chooses among finitely many: wrap the environment in "
-                "gymnasium.wrappers.DiscretizeAction"
-            )
+            raise ValueError(f"actions are continuous (Box), and pastwise chooses among finitely many: {instead}")
         names = _names("state", len(leaves)) if fields is None else tuple(fields)
         if isinstance(fields, str) or len(names) != len(leaves):
             raise ValueError(f"fields: an observation has {len(leaves)} fields, which need as many names: {fields!r}")
@@ -279,8 +279,8 @@ class Coding:
         if repeated:
             raise ValueError(f"fields: {repeated[0]!r} is taken, or named twice; choose another name")
         action_axes = _axes(acts, did, None)
-        actions = _space([axis.labels for axis in action_axes], did, "action")
-        states = _space(labels, all_names, "state")
+        actions = _space([axis.labels for axis in action_axes], did, "action", instead)
+        states = _space(labels, all_names, "state", instead)
         return cls(observation_space, action_space, axes, action_axes, ends or {}, states, actions)
 
     def state(self, observations: Any) -> IntArray:

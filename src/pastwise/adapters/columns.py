@@ -32,8 +32,11 @@ class Columns:
     next_state : str or several, optional
         Columns of the next state, as many as of the state. Without them the next state is that of the next record of
         the same ``episode`` in the order of ``time``.
+    episode, time : str, optional
+        Which episode a record belongs to, and its place there. Beside next-state columns they change no count: they
+        put records in the order that importance sampling needs.
     max_gap : number or text, optional
-        Records further apart than this do not follow each other.
+        Records further apart than this do not follow each other; without next-state columns only.
     terminal : labels
         States in which an episode ends.
     count, weight : str, optional
@@ -69,16 +72,17 @@ class Columns:
     def __post_init__(self) -> None:
         if not self.state or not self.action:
             raise ValueError("a log needs a state column and an action column")
-        if self.next_state and (self.episode or self.time):
-            raise ValueError("give either the next state's column or episode and time, not both")
         if not self.next_state and not (self.episode and self.time):
             raise ValueError("give the next state's column, or episode and time to tell it from the next record")
         if self.next_state and len(self.next_state) != len(self.state):
             raise ValueError(
                 f"{len(self.state)} state columns need as many next-state columns, not {len(self.next_state)}"
             )
-        if self.max_gap is not None and not self.time:
-            raise ValueError("max_gap goes with episode and time")
+        if self.max_gap is not None and self.next_state:
+            raise ValueError(
+                "max_gap is for next states that are told from the next record; here a column tells them: leave out "
+                "max_gap, or the next state's column"
+            )
         if (self.age is None) != (self.half_life is None):
             raise ValueError("age and half_life go together")
         self._check_bins()

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, time
 from decimal import Decimal
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from pastwise.adapters.columns import Columns, Edges
 from pastwise.adapters.query import FAR, FOLLOWED, NO_AGE, NO_EPISODE, NO_TIME, SAME_TIME
 from pastwise.counts import Decay, TransitionCounts
 from pastwise.numerics import BoolArray, FloatArray, IntArray
-from pastwise.spaces import Label, Space, sort_key
+from pastwise.spaces import Label, Space, intervals, sort_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -158,13 +157,10 @@ def parts_of(
 def _intervals(fields: list[pa.ChunkedArray], edges: Edges) -> tuple[list[IntArray], list[Label]]:
     import pyarrow as pa
 
-    shown = [f"{edge:g}" if float(f"{edge:g}") == edge else repr(edge) for edge in edges]
-    labels: list[Label] = [f"[{low}, {high})" for low, high in pairwise(shown)]
-    labels[-1] = f"[{shown[-2]}, {shown[-1]}]"
     numbers = [as_numpy(column.cast(pa.int64()).fill_null(-1)) for column in fields]
     inside = [(number > 0) & (number < len(edges)) for number in numbers]
     bad = [np.where(number < 0, MISSING, OUT_OF_RANGE) for number in numbers]
-    return [np.where(i, n - 1, b) for i, n, b in zip(inside, numbers, bad, strict=True)], labels
+    return [np.where(i, n - 1, b) for i, n, b in zip(inside, numbers, bad, strict=True)], [*intervals(edges)]
 
 
 def _encoded(fields: list[pa.ChunkedArray], name: str) -> tuple[list[IntArray], list[Label]]:
@@ -263,27 +259,31 @@ REASONS: dict[int, tuple[str, str, str]] = {
 UNFOLLOWED: dict[int, tuple[str, str, str]] = {
     FAR: ("gap", "followed too late, by more than max_gap", "That breaks the chain; raise max_gap if it should not"),
     SAME_TIME: ("duplicate-time", "with the episode and time of another", "Keep one of each, or give a finer time"),
-    NO_EPISODE: ("missing-episode", "without an episode left out", "Fill the gaps"),
-    NO_TIME: ("missing-time", "without a time left out", "Fill the gaps"),
+    NO_EPISODE: ("missing-episode", "without an episode left out of the chain", "Fill the gaps"),
+    NO_TIME: ("missing-time", "without a time left out of the chain", "Fill the gaps"),
     NO_AGE: ("missing-age", "without an age left out", "Fill the gaps"),
 }
 
 
-def _records(number: int) -> str:
+def unfollowed(reason: int, number: int) -> Finding:
+    """That some records have no next record, because of this."""
+    code, message, fix = UNFOLLOWED[reason]
+    return Finding(code, f"{so_many(number)} {message}", number, fix)
+
+
+def so_many(number: int) -> str:
+    """So many records, in words."""
     return f"{number:,} record{'s' if number != 1 else ''}"
 
 
 def _left_out(rows: IntArray, status: IntArray, bad: Mapping[str, IntArray]) -> list[Finding]:
-    findings = []
-    for reason, (code, message, fix) in UNFOLLOWED.items():
-        number = int(rows[status == reason].sum())
-        if number:
-            findings.append(Finding(code, f"{_records(number)} {message}", number, fix))
+    numbers = {reason: int(rows[status == reason].sum()) for reason in UNFOLLOWED}
+    findings = [unfollowed(reason, number) for reason, number in numbers.items() if number]
     for part, codes in bad.items():
         for reason, (code, how, fix) in REASONS.items():
             number = int(rows[(status == FOLLOWED) & (codes == reason)].sum())
             if number:
-                message = f"{_records(number)} {how} {part} left out"
+                message = f"{so_many(number)} {how} {part} left out"
                 findings.append(Finding(f"{code}-{part.replace(' ', '-')}", message, number, fix))
     return findings
 
@@ -300,5 +300,5 @@ def _ended(counts: TransitionCounts, terminal: tuple[Label, ...], more: bool) ->
         raise ValueError(f"terminal: {error}") from None
     kept = counts.ending_in(ends)
     left = counts.num_records - kept.num_records
-    message, fix = f"{_records(left)} that leave a terminal state left out", "Is the state really terminal?"
+    message, fix = f"{so_many(left)} that leave a terminal state left out", "Is the state really terminal?"
     return kept, [Finding("after-terminal", message, left, fix)] if left else []

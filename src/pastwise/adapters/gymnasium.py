@@ -230,7 +230,8 @@ class EpisodeLog:
         """Which columns of `table` hold what: ``learner.fit(log.table, columns=log.columns)``."""
         fields = self.states.fields
         ends = [self.states.labels[index] for index in self.terminal.tolist()]
-        return Columns.of(fields, self.actions.fields, [f"next_{name}" for name in fields], terminal=ends)
+        nexts = [f"next_{name}" for name in fields]
+        return Columns.of(fields, self.actions.fields, nexts, episode="episode", time="time", terminal=ends)
 
     @property
     def table(self) -> dict[str, list[Any]]:

@@ -16,6 +16,11 @@ from pastwise.adapters.coding import Bins, Coding, Ends
 from pastwise.adapters.gymnasium import EpisodeLog
 from pastwise.counts import TransitionCounts
 
+MAKE_TABLE = (
+    "make a table with a row for each step, and count that by count_transitions, whose bins= cut states and actions"
+)
+"""What to do about a dataset whose observations or actions are not taken."""
+
 
 def _minari() -> Any:
     """The package, if it and what it stores datasets with are installed."""
@@ -46,7 +51,7 @@ def counts_of(
     opened = _load(minari, dataset) if isinstance(dataset, str) else dataset
     if not isinstance(opened, minari.MinariDataset):
         raise ValueError(f"a dataset of Minari is needed, or the id of one, not {type(dataset).__name__}")
-    coding = Coding.of(opened.observation_space, opened.action_space, bins, fields, ends)
+    coding = Coding.of(opened.observation_space, opened.action_space, bins, fields, ends, MAKE_TABLE)
     records = [_records(coding, episode) for episode in opened.iterate_episodes()]
     if not records:
         raise ValueError(f"the dataset {opened.id!r} has no episodes")

@@ -3,7 +3,7 @@
 The log is grouped by state, action, next state and what became of the record. Missing and out-of-range values are
 groups too, so that what is left out is counted in the same pass. Where the log has no next-state column, the next
 state is that of the next record of the same episode, by a window. Missing states are dropped only after that, so that
-a gap breaks the chain instead of bridging it.
+a gap breaks the chain instead of bridging it. Where it has one, episode and moment go along and no window is needed.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def _numeric(name: str, schema: Mapping[str, nw.dtypes.DType], what: str) -> nw.
     days = years * 365 + years // 4 - years // 100 + years // 400 + day - 719163
     hour, minute, second = (part.cast(nw.Int64) for part in (moment.hour(), moment.minute(), moment.second()))
     clock = hour * 3600 + minute * 60 + second
-    return (days * 86400 + clock).cast(nw.Float64) + moment.microsecond().cast(nw.Float64) / 1e6
+    micro = (moment.microsecond().cast(nw.Int64) + 1_000_000) % 1_000_000  # some engines' are negative before 1970
+    return (days * 86400 + clock).cast(nw.Float64) + micro.cast(nw.Float64) / 1e6
 
 
 def _is_date(dtype: nw.dtypes.DType) -> bool:
@@ -151,9 +152,10 @@ def _prepared(
         parts["fallen"] = (since * (log(2) / decay.half_life)).exp()
     frame = frame.select(**parts, **{f"raw {name}": nw.col(name) for name in raw})
     status = nw.lit(FOLLOWED)
-    if columns.episode:
+    if not columns.next_state:
         limit = None if columns.max_gap is None else _span(columns.max_gap, str(columns.time), schema)
-        frame, status = _followed(frame, len(columns.state), [name for name in parts if name not in UNORDERED], limit)
+        nexts = {f"next {i}": f"state {i}" for i in range(len(columns.state))}
+        frame, status = followed(frame, nexts, [name for name in parts if name not in UNORDERED], limit)
     if columns.age:
         status = nw.when(nw.col("fallen").is_null()).then(nw.lit(NO_AGE)).otherwise(status)
     return frame.with_columns(status=status)
@@ -167,10 +169,10 @@ def _bin(value: nw.Expr, edges: Edges) -> nw.Expr:
     return sum(low[1:], start=low[0]) + (value > edges[-1]).cast(nw.Int64)
 
 
-def _followed(
-    frame: nw.LazyFrame[Any], num_state: int, order: Sequence[str], max_gap: float | None
+def followed(
+    frame: nw.LazyFrame[Any], wanted: Mapping[str, str], order: Sequence[str], max_gap: float | None = None
 ) -> tuple[nw.LazyFrame[Any], nw.Expr]:
-    """The frame with the state of the next record of the episode, and what became of each record.
+    """The frame with wanted parts of the next record of the episode, by new name, and what became of each record.
 
     Records without a time stand apart, so that they come between no others. Records of the same time are taken in the
     order of their labels, so that the result does not depend on the order of rows.
@@ -182,8 +184,8 @@ def _followed(
     def following(name: str) -> nw.Expr:
         return nw.col(name).shift(-1).over("episode", "timeless", order_by=["moment", *order])
 
-    nexts = {f"next {i}": following(f"state {i}") for i in range(num_state)}
-    frame = frame.with_columns(**nexts, gap=following("moment") - nw.col("moment"))
+    nexts = {name: following(part) for name, part in wanted.items()}
+    frame = _leading(frame.with_columns(**nexts, gap=following("moment") - nw.col("moment")))
     status = nw.when(nw.col("gap") <= 0).then(nw.lit(SAME_TIME)).otherwise(nw.lit(FOLLOWED))
     if max_gap is not None:
         status = nw.when(nw.col("gap") > max_gap).then(nw.lit(FAR)).otherwise(status)
@@ -192,14 +194,34 @@ def _followed(
     return frame, nw.when(nw.col("episode").is_null()).then(nw.lit(NO_EPISODE)).otherwise(status)
 
 
-def keys(columns: Columns) -> list[str]:
-    """What records are grouped by."""
+def _leading(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+    """The frame, in Ibis with LEAD(x, 1) where narwhals asks for LAG(x, -1), which some engines refuse."""
+    import narwhals as nw
+
+    if not frame.implementation.is_ibis():
+        return frame
+    from ibis.expr.operations import Lag, Lead, Literal
+
+    table = frame.to_native().op()
+    back = [lag for lag in table.find(Lag) if isinstance(lag.offset, Literal) and lag.offset.value == -1]
+    leads = {lag: Lead(lag.arg, 1, lag.default) for lag in back}
+    ahead: nw.LazyFrame[Any] = nw.from_native(table.replace(leads).to_expr())
+    return ahead
+
+
+def grouped(prepared: nw.LazyFrame[Any], columns: Columns, decay: Decay | None) -> nw.LazyFrame[Any]:
+    """The groups of what `prepare` gave: all that leaves the engine."""
+    return prepared.group_by([*labels(columns), "status"]).agg(*_sums(columns, decay))
+
+
+def labels(columns: Columns) -> list[str]:
+    """The parts that tell of what kind a record is; with what became of it, what records are grouped by."""
     names = [f"state {i}" for i in range(len(columns.state))] + [f"action {i}" for i in range(len(columns.action))]
     names += [f"next {i}" for i in range(len(columns.state))]
-    return [*names, "status"] + (["task"] if columns.task else [])
+    return names + (["task"] if columns.task else [])
 
 
-def sums(columns: Columns, decay: Decay | None) -> list[nw.Expr]:
+def _sums(columns: Columns, decay: Decay | None) -> list[nw.Expr]:
     """Rows, records, weights and their squares, and what is needed to tell bad ones."""
     import narwhals as nw
 

@@ -64,13 +64,51 @@ def open_table(table: Any, columns: Columns, *, numbered: bool = False) -> nw.La
             f"not {type(table).__name__}"
         ) from None
     if isinstance(frame, nw.LazyFrame):
-        return frame
+        return _in_utc(frame, columns)
     if frame.implementation.is_polars():
         eager = frame.with_row_index(ROW).with_columns(nw.col(ROW) + 1) if numbered else frame
         lazy: nw.LazyFrame[Any] = eager.lazy()
         return lazy
     native = frame.to_native()
     return _numbered(_arrow(native if frame.implementation.is_pyarrow() else _arrow_table(native, columns)), numbered)
+
+
+def _in_utc(frame: nw.LazyFrame[Any], columns: Columns) -> nw.LazyFrame[Any]:
+    """The frame, its moments in UTC where the engine would tell them by the clock of its session, changes and all."""
+    import narwhals as nw
+
+    native, kind = frame.to_native(), frame.implementation
+    if kind.is_pyspark() or kind.is_pyspark_connect():
+        _refuse_odd_names(columns)
+    elif not kind.is_duckdb():
+        return frame
+    schema = frame.collect_schema()
+    moments = {name: schema.get(name) for name in (columns.time, columns.age) if name}
+    zoned = [name for name, dtype in moments.items() if isinstance(dtype, nw.Datetime) and dtype.time_zone]
+    if not zoned:
+        return frame
+    if kind.is_duckdb():
+        quoted = ['"{}"'.format(name.replace('"', '""')) for name in zoned]
+        moved = ", ".join(f"timezone('UTC', {name}) as {name}" for name in quoted)
+        utc = native.project(f"* replace ({moved})")
+    else:
+        from pyspark.sql.functions import expr
+
+        since = "timestampadd(microsecond, unix_micros(`{}`), timestamp_ntz'1970-01-01')"
+        utc = native.withColumns({name: expr(since.format(name)) for name in zoned})
+    told: nw.LazyFrame[Any] = nw.from_native(utc)
+    return told
+
+
+def _refuse_odd_names(columns: Columns) -> None:
+    """Refuse names that Spark takes for something else than a column."""
+    for name in columns.all:
+        if set(name) & set(".`*"):
+            plain = "".join("_" if letter in ".`*" else letter for letter in name)
+            raise ValueError(
+                f"Spark takes the column name {name!r} for something else, because of its dot, backtick or star: "
+                f"rename it first, as in table.withColumnRenamed({name!r}, {plain!r})"
+            )
 
 
 def library_of(table: Any) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pastwise.adapters.columns import Columns, Names, Span
 from pastwise.adapters.decode import Reading, decode
-from pastwise.adapters.query import keys, prepare, sums
+from pastwise.adapters.query import grouped, prepare
 from pastwise.adapters.sources import open_table, reading
 from pastwise.counts import Decay, TransitionCounts
 from pastwise.spaces import Label
@@ -101,5 +101,5 @@ def read_log(table: Any, columns: Columns, *, as_of: float | None = None, more: 
 
 def group(prepared: nw.LazyFrame[Any], columns: Columns, decay: Decay | None, *, more: bool = False) -> Reading:
     """Group what `prepare` gave where it is, and decode the groups."""
-    grouped = prepared.group_by(keys(columns)).agg(*sums(columns, decay)).collect(backend="pyarrow")
-    return decode(grouped.to_native(), columns, decay, more=more)
+    groups = grouped(prepared, columns, decay).collect(backend="pyarrow")
+    return decode(groups.to_native(), columns, decay, more=more)

@@ -11,8 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pastwise.adapters.columns import Columns
-from pastwise.adapters.decode import Finding
-from pastwise.adapters.query import FAR, FOLLOWED, NO_AGE, NO_EPISODE, NO_TIME, SAME_TIME, prepare
+from pastwise.adapters.decode import Finding, so_many, unfollowed
+from pastwise.adapters.query import (
+    FAR,
+    FOLLOWED,
+    NO_AGE,
+    NO_EPISODE,
+    NO_TIME,
+    SAME_TIME,
+    followed,
+    labels,
+    prepare,
+)
 from pastwise.adapters.sources import ROW, open_table, reading
 from pastwise.adapters.tables import group
 from pastwise.counts import TransitionCounts
@@ -57,7 +67,7 @@ def validate_log(table: Any, columns: Columns) -> Validation:
             else finding
             for finding in found.findings
         ]
-        findings += _single_records(prepared, columns, raw)
+        findings += _out_of_order(prepared, columns, raw) if columns.next_state else _single_records(prepared, raw)
     findings += _dead_ends(found.counts)
     counts = found.counts
     return Validation(found.rows, len(counts.key), len(counts.states), len(counts.actions), tuple(findings))
@@ -119,12 +129,47 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
 
 
-def _single_records(prepared: nw.LazyFrame[Any], columns: Columns, raw: tuple[str, ...]) -> list[Finding]:
+def _out_of_order(prepared: nw.LazyFrame[Any], columns: Columns, raw: tuple[str, ...]) -> list[Finding]:
+    """Records with a next state of their own that have no place in an episode, or lead elsewhere than the episode goes.
+
+    They are counted all the same; it is the order of decisions that they leave in doubt.
+    """
+    import narwhals as nw
+
+    if not (columns.episode and columns.time):
+        return []
+    then = {f"then {i}": f"state {i}" for i in range(len(columns.state))}
+    shown = {f"raw following {name}": f"raw {name}" for name in columns.state}
+    ordered, place = followed(prepared, {**then, **shown}, labels(columns))
+    ordered = ordered.with_columns(place=place)
+    differs = reduce(or_, (nw.col(f"next {i}") != nw.col(f"then {i}") for i in range(len(columns.state))))
+    conditions = {reason: nw.col("place") == reason for reason in (NO_EPISODE, NO_TIME, SAME_TIME)}
+    conditions[FOLLOWED] = (nw.col("place") == FOLLOWED) & differs
+    sums = {f"{reason}": holds.cast(nw.Int64).sum() for reason, holds in conditions.items()}
+    numbers = ordered.select(**sums).collect(backend="pyarrow").to_native().to_pylist()[0]
+    findings = []
+    for reason, holds in conditions.items():
+        if number := int(numbers[f"{reason}"] or 0):
+            broken = reason == FOLLOWED
+            names = (*raw, *(f"following {name}" for name in columns.state)) if broken else raw
+            finding = _broken_chain(number) if broken else unfollowed(reason, number)
+            findings.append(replace(finding, examples=_examples(ordered.filter(holds), names)))
+    return findings
+
+
+def _broken_chain(number: int) -> Finding:
+    message = f"{so_many(number)} whose next state is not the state of the next record of the episode"
+    fix = (
+        "Are records missing, or out of order? The next-state column is what counts; to importance sampling the next "
+        "record begins an episode of its own"
+    )
+    return Finding("broken-chain", message, number, fix)
+
+
+def _single_records(prepared: nw.LazyFrame[Any], raw: tuple[str, ...]) -> list[Finding]:
     """Episodes of one record, which tell of no transition."""
     import narwhals as nw
 
-    if columns.episode is None:
-        return []
     known = prepared.filter(~nw.col("episode").is_null())
     sized = known.with_columns(size=nw.col("status").count().over("episode")).filter(nw.col("size") == 1)
     number = sized.select(number=nw.len()).collect(backend="pyarrow").to_native().column("number").to_pylist()[0]

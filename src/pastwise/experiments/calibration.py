@@ -11,8 +11,9 @@ miss.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from pastwise.counts import TransitionCounts, Transitions
 from pastwise.draws import DenseDraws, TransitionPosterior
 from pastwise.evaluation import LEVEL, Credible, Task, is_alarming, sample_values, verdict
 from pastwise.experiments.paper import ROWS, RowDraw, preferring
+from pastwise.experiments.work import Work
 from pastwise.loop import FiniteSystem, run
 from pastwise.models import DenseModel
 from pastwise.numerics import FloatArray, Streams
@@ -112,7 +114,7 @@ def outcomes(cell: Cell, systems: int, draws: int, seed: int) -> Iterator[Outcom
         )
         new = learned_rule(gather_evidence(counts, goal), prior_concentration(goal))
         rules = {"new": new, "logged": behaviour_rule(counts), "random": uniform}
-        samples = sample_values(TransitionPosterior(counts), rules, task, draws, seed=i)
+        samples = sample_values(TransitionPosterior(counts), rules, task, draws, seed=i, threads=1)
         if len(samples.values) < draws:
             raise KeyboardInterrupt
         truth = task.values(DenseDraws(model.transition[i : i + 1]), np.stack(list(rules.values())))[0, :3]
@@ -194,22 +196,23 @@ def _alarm_rates(rows: list[dict[str, Any]]) -> dict[str, float]:
     }
 
 
-def calibrate(
-    systems: int = 100, draws: int = 400, seed: int = 0, on_step: Callable[[int], None] = lambda done: None
-) -> Calibration:
+def calibrate(systems: int = 100, draws: int = 400, seed: int = 0, work: Work | None = None) -> Calibration:
     """Run the study: ``systems`` random systems in each of the cells."""
-    rows = []
-    for cell in cells():
-        found = list(outcomes(cell, systems, draws, seed))
-        rates = {f.name: float(np.mean([getattr(o, f.name) for o in found])) for f in fields(Outcome)}
-        alarms = {
-            "systems": systems,
-            "caught": sum(o.alarm and o.harmful for o in found),
-            "false_alarms": sum(o.alarm and o.harmless for o in found),
-        }
-        rows.append({**asdict(cell), **rates, **alarms})
-        on_step(1)
-    return Calibration(systems, draws, seed, rows)
+    tasks = [partial(_rates, cell, systems, draws, seed) for cell in cells()]
+    settings = {"study": "calibration", "systems": systems, "draws": draws, "seed": seed}
+    return Calibration(systems, draws, seed, (work or Work()).do("Simulating", tasks, settings))
+
+
+def _rates(cell: Cell, systems: int, draws: int, seed: int) -> dict[str, Any]:
+    """A row of the study: the rates of a cell."""
+    found = list(outcomes(cell, systems, draws, seed))
+    rates = {f.name: float(np.mean([getattr(o, f.name) for o in found])) for f in fields(Outcome)}
+    alarms = {
+        "systems": systems,
+        "caught": sum(o.alarm and o.harmful for o in found),
+        "false_alarms": sum(o.alarm and o.harmless for o in found),
+    }
+    return {**asdict(cell), **rates, **alarms}
 
 
 def table(result: Calibration) -> str:

@@ -5,15 +5,16 @@ The goal is to survive, and nothing else is told. Survival is exact, from the pu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
 from pastwise.agents import TL, Agent, FPDLearn
 from pastwise.counts import TransitionCounts
 from pastwise.experiments.known import KnownSystem, icu_sepsis
-from pastwise.experiments.transfer import Setting
+from pastwise.experiments.transfer import Setting, Transfer, gather, survey_settings, survey_tasks
+from pastwise.experiments.work import Work
 from pastwise.foresight import Pessimism, TLForesight
 from pastwise.goal import Goal
 from pastwise.ideal import IdealModel
@@ -58,16 +59,21 @@ def treat(
     return survived
 
 
-def treat_online(
-    patients: int, seed: int = 0, on_step: Callable[[int], None] = lambda done: None
-) -> dict[str, list[float]]:
-    """Share of survivors in each tenth of the patients, for every agent."""
+def _treated_online(name: str, patients: int, seed: int) -> list[float]:
+    """Share of survivors in each tenth of the patients of an agent."""
     icu = icu_sepsis()
     log = icu.log(icu.rules["expert"], ONLINE_LOG, np.random.default_rng(seed))
     ideal = Goal(prefer={int(state): 1.0 for state in np.flatnonzero(icu.success)}).on(log.states, log.actions)
-    found: dict[str, Any] = {}
-    for name, make in AGENTS.items():
-        survived = treat(icu, make(ideal), log, patients, np.random.default_rng(seed + 1))
-        found[name] = [float(part.mean()) for part in np.array_split(survived, 10)]
-        on_step(1)
-    return found
+    survived = treat(icu, AGENTS[name](ideal), log, patients, np.random.default_rng(seed + 1))
+    return [float(part.mean()) for part in np.array_split(survived, 10)]
+
+
+def icu_study(
+    settings: Sequence[Setting], seeds: int, patients: int, seed: int = 0, work: Work | None = None
+) -> tuple[Transfer, dict[str, list[float]]]:
+    """What every method attains from logs; and, for every agent, the survivors in each tenth of its patients."""
+    from_logs = survey_tasks(settings, seeds, seed)
+    online = [partial(_treated_online, name, patients, seed) for name in AGENTS]
+    chosen = {"study": "icu-sepsis", "patients": patients, **survey_settings(settings, seeds, seed)}
+    found = (work or Work()).do("Learning", [*from_logs, *online], chosen)
+    return gather(settings, found[: len(from_logs)]), dict(zip(AGENTS, found[len(from_logs) :], strict=True))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy as np
 from pastwise.agents import FPD, TL, Agent, Clone, FPDLearn, Rand, Scripted, TLExplore
 from pastwise.counts import TransitionCounts
 from pastwise.design import mdp_optimum
+from pastwise.experiments.work import Work
 from pastwise.explore import EpsilonGreedy, Gate
 from pastwise.foresight import TLForesight
 from pastwise.ideal import IdealModel
@@ -30,8 +32,8 @@ from pastwise.report.figures import REFERENCES
 RowDraw = Callable[[FloatArray], FloatArray]
 """From uniform numbers [..., S] to rows of a transition model [..., S]."""
 
-CHUNK = 2000
-"""Runs simulated at once: few enough for their arrays to stay in the processor's cache."""
+CHUNK = 1000
+"""Runs simulated at once, a part of a study: few enough for their arrays to stay in the processor's cache."""
 
 
 def uniform_rows(uniform: FloatArray) -> FloatArray:
@@ -109,8 +111,35 @@ class Method(NamedTuple):
     """If not, its gains are the same after every past."""
 
 
+# Functions with a name, so that a study can be sent to another process.
+
+
+def _rand(study: PaperStudy, model: DenseModel) -> Rand:
+    return Rand(study.goal())
+
+
 def _tl(study: PaperStudy, model: DenseModel) -> TL:
     return TL(study.goal())
+
+
+def _tl_explore(study: PaperStudy, model: DenseModel) -> TLExplore:
+    return TLExplore(_tl(study, model), Gate(study.threshold, study.window), EpsilonGreedy(study.epsilon))
+
+
+def _tl_foresight(study: PaperStudy, model: DenseModel) -> TLForesight:
+    return TLForesight(study.goal())
+
+
+def _fpd_learn(study: PaperStudy, model: DenseModel) -> FPDLearn:
+    return FPDLearn(study.goal(), study.horizon, study.model_prior, study.replay)
+
+
+def _fpd(study: PaperStudy, model: DenseModel) -> FPD:
+    return FPD(model, study.goal(), study.horizon, study.replay)
+
+
+def _clone(study: PaperStudy, model: DenseModel) -> Clone:
+    return Clone(study.goal())
 
 
 def _optimum(study: PaperStudy, model: DenseModel) -> Scripted:
@@ -120,24 +149,20 @@ def _optimum(study: PaperStudy, model: DenseModel) -> Scripted:
     return Scripted(mdp_optimum(model, reward, study.num_steps).policy)
 
 
-def _tl_explore(study: PaperStudy, model: DenseModel) -> TLExplore:
-    return TLExplore(_tl(study, model), Gate(study.threshold, study.window), EpsilonGreedy(study.epsilon))
-
-
 PAPER_METHODS: Mapping[str, Method] = {
-    "Rand": Method(lambda study, model: Rand(study.goal()), reads_log=False),
+    "Rand": Method(_rand, reads_log=False),
     "TL": Method(_tl),
     "TL_explore": Method(_tl_explore),
-    "FPD_learn": Method(lambda study, model: FPDLearn(study.goal(), study.horizon, study.model_prior, study.replay)),
-    "FPD": Method(lambda study, model: FPD(model, study.goal(), study.horizon, study.replay), reads_log=False),
-    "clone": Method(lambda study, model: Clone(study.goal())),
+    "FPD_learn": Method(_fpd_learn),
+    "FPD": Method(_fpd, reads_log=False),
+    "clone": Method(_clone),
     "optimum": Method(_optimum, reads_log=False),
 }
 """The paper's five methods in its order, then two references: cloning the log, and the most visits that can be had."""
 
 ALL_METHODS: Mapping[str, Method] = {
     **{name: method for name, method in PAPER_METHODS.items() if name not in REFERENCES},
-    "TL_foresight": Method(lambda study, model: TLForesight(study.goal())),
+    "TL_foresight": Method(_tl_foresight),
     **{name: PAPER_METHODS[name] for name in REFERENCES},
 }
 """The paper's methods, ours, and the references."""
@@ -171,11 +196,21 @@ def simulate(study: PaperStudy, runs: range) -> Iterator[tuple[str, str, IntArra
             yield past, name, gains
 
 
-def collect(study: PaperStudy, on_step: Callable[[int], None] = lambda runs: None) -> Gains:
-    """Gains of all runs; ``on_step`` is told the number of (past, method, run) triples just done."""
-    parts: dict[tuple[str, str], list[IntArray]] = {}
-    for start in range(0, study.runs, CHUNK):
-        for past, method, gains in simulate(study, range(start, min(start + CHUNK, study.runs))):
-            parts.setdefault((past, method), []).append(gains)
-            on_step(len(gains))
-    return {key: np.concatenate(gains) for key, gains in parts.items()}
+def collect(study: PaperStudy, work: Work | None = None) -> Gains:
+    """Gains of all runs."""
+    blocks = (range(start, min(start + CHUNK, study.runs)) for start in range(0, study.runs, CHUNK))
+    tasks = [partial(_block, study, runs) for runs in blocks]
+    parts = (work or Work()).do("Simulating", tasks, {"study": "paper", "block": CHUNK, **study.settings()})
+    return {
+        (past, method): np.concatenate([part[past][method] for part in parts])
+        for past, methods in parts[0].items()
+        for method in methods
+    }
+
+
+def _block(study: PaperStudy, runs: range) -> dict[str, dict[str, list[int]]]:
+    """Gains of the given runs as plain values, by past and method."""
+    found: dict[str, dict[str, list[int]]] = {past: {} for past in PASTS}
+    for past, method, gains in simulate(study, runs):
+        found[past][method] = gains.tolist()
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from pastwise.experiments import paper, timing
 from pastwise.experiments.claims import EXPLANATION, Claim, judge
 from pastwise.experiments.summary import Row, summarise
+from pastwise.experiments.work import Work
 from pastwise.report.figures import REFERENCES, difference_boxplot, gain_boxplot, timing_plot
 from pastwise.report.text import claims_page, write_csv
 
@@ -68,16 +69,10 @@ class Reproduction:
                 figure.savefig(directory / f"{name}.{suffix}")
 
 
-def steps(study: paper.PaperStudy, with_timing: bool) -> int:
-    """How many steps `reproduce` reports."""
-    simulated = study.runs * len(study.methods) * len(paper.PASTS)
-    return simulated + (timing.NUM_STEPS if with_timing else 0)
-
-
-def reproduce(
-    study: paper.PaperStudy, with_timing: bool, on_step: Callable[[int], None] = lambda done: None
-) -> Reproduction:
-    """Run the study; ``on_step`` is told how many of `steps` were just done."""
-    gains = paper.collect(study, on_step)
-    times = timing.measure(on_step=on_step) if with_timing else None
+def reproduce(study: paper.PaperStudy, with_timing: bool, work: Work) -> Reproduction:
+    """Run the study; the timing is done by this process alone, after all else."""
+    gains, times = paper.collect(study, work), None
+    if with_timing:
+        with work.progress("Timing", timing.NUM_STEPS) as advance:
+            times = timing.measure(on_step=advance)
     return Reproduction(study, gains, times, summarise(gains), judge(gains, times))

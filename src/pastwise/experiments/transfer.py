@@ -7,8 +7,9 @@ something else; every method learns from it alone, once, and is told of the new 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from pastwise.agents import behaviour_rule
 from pastwise.counts import TransitionCounts
 from pastwise.experiments.known import KnownSystem
+from pastwise.experiments.work import Task, Work
 from pastwise.goal import Goal
 from pastwise.methods import METHODS, plan_rule
 from pastwise.numerics import FloatArray
@@ -137,21 +139,35 @@ def _finite(row: Mapping[str, Any]) -> dict[str, Any]:
     return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in row.items()}
 
 
-def survey(
-    settings: Sequence[Setting], seeds: int, seed: int = 0, on_step: Callable[[int], None] = lambda done: None
-) -> Transfer:
+def survey(settings: Sequence[Setting], seeds: int, seed: int = 0, work: Work | None = None) -> Transfer:
     """Every method on logs of every size, ``seeds`` logs each."""
-    rows: list[dict[str, Any]] = []
-    references: list[dict[str, Any]] = []
-    for number, setting in enumerate(settings):
-        names = {"system": setting.name, "past": setting.past}
-        references.append({**names, **setting.references()})
-        for episodes in setting.sizes:
-            for index in range(seeds):
-                rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number, episodes, index)))
-                counts = setting.log(episodes, rng)
-                for method, rule in setting.rules(counts):
-                    found = {"episodes": episodes, "seed": index, "method": method, "success": setting.success(rule)}
-                    rows.append({**names, **found})
-                on_step(1)
-    return Transfer(rows, references)
+    tasks = survey_tasks(settings, seeds, seed)
+    return gather(settings, (work or Work()).do("Learning", tasks, survey_settings(settings, seeds, seed)))
+
+
+def survey_settings(settings: Sequence[Setting], seeds: int, seed: int) -> dict[str, Any]:
+    """What a survey depends on, as plain values."""
+    return {"systems": [(s.name, s.past, s.sizes) for s in settings], "seeds": seeds, "seed": seed}
+
+
+def survey_tasks(settings: Sequence[Setting], seeds: int, seed: int) -> list[Task]:
+    """A task for every setting, size of a log and number of the log."""
+    return [
+        partial(_attained, setting, episodes, index, np.random.SeedSequence(seed, spawn_key=(number, episodes, index)))
+        for number, setting in enumerate(settings)
+        for episodes in setting.sizes
+        for index in range(seeds)
+    ]
+
+
+def _attained(setting: Setting, episodes: int, index: int, seed: np.random.SeedSequence) -> list[dict[str, Any]]:
+    """Rows of the survey: the success of every method after one log."""
+    counts = setting.log(episodes, np.random.default_rng(seed))
+    names = {"system": setting.name, "past": setting.past, "episodes": episodes, "seed": index}
+    return [{**names, "method": method, "success": setting.success(rule)} for method, rule in setting.rules(counts)]
+
+
+def gather(settings: Sequence[Setting], parts: Sequence[list[dict[str, Any]]]) -> Transfer:
+    """The results of all tasks, and what the references attain."""
+    references = [{"system": s.name, "past": s.past, **s.references()} for s in settings]
+    return Transfer([row for rows in parts for row in rows], references)
