@@ -39,7 +39,7 @@ def measure(scale: Scale) -> list[Section]:
         ),
     ]
     times = section.compare("a fresh process", contenders, require_words, rounds=scale.pick(3, 21, 51))
-    floor = times["import numpy, scipy.special"]
-    section.at_most("import pastwise: time of NumPy and SciPy's", times["import pastwise"] / floor, 1.3)
-    section.at_most("pastwise --help: time of NumPy and SciPy's", times["pastwise --help"] / floor, 1.6)
+    for name, bound in (("import pastwise", 1.3), ("pastwise --help", 1.6)):
+        ratio = times.ratio(name, "import numpy, scipy.special")
+        section.at_most(f"{name}: time of NumPy and SciPy's", ratio, bound)
     return [section]
