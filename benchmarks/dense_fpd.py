@@ -190,13 +190,13 @@ def _one_size(section: Section, states: int) -> Times:
         error["log_gamma"] = float(np.abs(half.log_gamma - design.log_gamma).max())
         require_close(results, ["pastwise, MDP optimum", "quantecon", "quantecon, pairs", "pymdptoolbox"])
 
-    times = section.compare(size, contenders, same)
+    times = section.compare(size, contenders, same, rounds=9)
     peers = [name for name in PEERS if name in times]
     if states >= 1000:
         section.at_least(f"{size}: faster than the fastest peer", times.faster_than(*peers), 1)
         share = times.faster_than("numpy.dot, one for each step")
         section.at_least(f"{size}: bandwidth of a step, of numpy.dot's", 100 * share, 80, "%")
-        faster = times.ours / times["pastwise, float32"]
+        faster = times.ratio("pastwise", "pastwise, float32")
         section.at_least(f"{size}: float32 faster than float64", faster, 2)
     else:
         section.at_most(f"{size}: time of the fastest peer", times.of(*peers), 2)

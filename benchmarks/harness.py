@@ -1,4 +1,4 @@
-"""How contenders are measured: in turns, after a run that does not count, on the same job with the same result.
+"""How contenders are measured: in turns, each after a run that does not count, on the same job with the same result.
 
 A job is a `Section` of the report. Its `compare` times contenders, the first of which is ours, and refuses to go on
 where they did not compute the same thing. Its `goal` states a goal beside what was measured; whether it is met is
@@ -22,6 +22,11 @@ import numpy as np
 
 SHORTEST = 0.02
 """Seconds that a timing lasts at least: shorter runs are repeated within it."""
+
+WARM_UP = 1.0
+"""Seconds up to which a run is preceded by one that does not count, every time: the others have left the caches, and
+their threads, as it suits them. What lasts longer has its first run for that, and no other.
+"""
 
 MIB, GIB = 2.0**20, 2.0**30
 
@@ -115,16 +120,31 @@ class Figure:
 
 
 class Times(dict[str, float]):
-    """Median seconds of each contender; the first is ours."""
+    """Median seconds of each contender; the first is ours.
+
+    Ratios are medians too, of the ratios within each round, so that a slow spell of the machine strikes both sides.
+    """
+
+    def __init__(self, rounds: Mapping[str, Sequence[float]]) -> None:
+        super().__init__({name: median(each) for name, each in rounds.items()})
+        self.rounds = rounds
+        self.first = next(iter(rounds))
 
     @property
     def ours(self) -> float:
         """Our seconds."""
-        return next(iter(self.values()))
+        return self[self.first]
+
+    def ratio(self, one: str, other: str) -> float:
+        """How many times as long as another a contender takes."""
+        pair = self.rounds[one], self.rounds[other]
+        if len(pair[0]) != len(pair[1]):  # one of them ran only once
+            return self[one] / self[other]
+        return median(a / b for a, b in zip(*pair, strict=True))
 
     def faster_than(self, *others: str) -> float:
         """How many times faster we are than the fastest of these."""
-        return min(self[name] for name in others) / self.ours
+        return min(self.ratio(name, self.first) for name in others)
 
     def of(self, *others: str) -> float:
         """How many times as long as the fastest of these we take."""
@@ -163,16 +183,12 @@ class Section:
             seconds[contender.name] = [took] if contender.once else []
         same(results)
         results.clear()
-        loops = dict.fromkeys(seconds, 1)
-        for turn in range(rounds):
+        for _ in range(rounds):
             for contender in (contender for contender in contenders if not contender.once):
-                took, _ = _timed(contender, loops[contender.name])
-                seconds[contender.name].append(took)
-                if turn == 0:
-                    loops[contender.name] = max(1, math.ceil(SHORTEST / (took * contender.work)))
-        times = Times({name: median(each) for name, each in seconds.items()})
+                seconds[contender.name].append(_measured(contender))
+        times = Times(seconds)
         self.rows += [
-            Row(size, name, times[name], min(each), max(each), times[name] / times.ours)
+            Row(size, name, times[name], min(each), max(each), times.ratio(name, times.first))
             for name, each in seconds.items()
         ]
         return times
@@ -197,8 +213,15 @@ class Section:
             self.figures.append(Figure(name, size, curves))
 
 
+def _measured(contender: Contender) -> float:
+    """Seconds for the whole job; a short run is repeated after one that does not count."""
+    took, _ = _timed(contender, 1)
+    once = took * contender.work
+    return took if once > WARM_UP else _timed(contender, math.ceil(SHORTEST / once))[0]
+
+
 def _timed(contender: Contender, loops: int) -> tuple[float, Any]:
-    """Seconds for the whole job, and the last result."""
+    """Seconds for the whole job, the mean of some runs, and the result of the last."""
     begin = time.perf_counter()
     for _ in range(loops):
         result = contender.run()

@@ -52,8 +52,8 @@ def page(sections: Sequence[Section], scale: Scale, minutes: float) -> str:
         "# Benchmarks",
         "",
         "Written by `python -m benchmarks`; not by hand. Seconds are medians of runs taken in turns with the other "
-        "contenders' after one that does not count; a ratio is a contender's time over ours in the same run of the "
-        "suite, so above 1 we are faster. Each job was checked to give the same result with every contender.",
+        "contenders', each after one that does not count. A ratio is a contender's time over ours, the median of the "
+        "turns; above 1 we are faster. Each job was checked to give the same result with every contender.",
         "",
         f"Scale: {scale.name}. The suite took {minutes:.0f} minutes. Goals met: **{met} of {total}**.",
         "",

@@ -119,7 +119,7 @@ def measure(scale: Scale) -> list[Section]:
             section.at_least(f"{size}: faster than SciPy + NumPy", times.faster_than("SciPy + NumPy"), 3)
             section.at_most(f"{size}: peak memory, in sizes of the matrix", taken["pastwise"], SMALL_MULTIPLE)
     section.notes.append(
-        "Peak memory in sizes of the matrix (12 bytes for each non-zero; quantecon brings its compiler along); the "
+        "Peak memory in sizes of the matrix (12 bytes for each non-zero; who compiles brings a compiler along); the "
         f"policy alone is {number(HORIZON * 8 / SUCCESSORS / 12)} of it:\n\n" + table(["size", *MEMORY], memory)
     )
     section.plot("sparse-fpd", "states", points)
