@@ -1,7 +1,7 @@
 """How long it takes until there is something to work with: the import, and the help of the command line.
 
 Each is a fresh interpreter; what it is compared with is one that imports NumPy and a part of SciPy, without which
-nothing here can be done.
+nothing here can be done. The package loads its names when they are first asked for, so the learner is timed as well.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ def measure(scale: Scale) -> list[Section]:
     script = str(Path(sys.executable).with_name("pastwise"))
     contenders = [
         Contender("import pastwise", partial(output_of, sys.executable, "-c", "import pastwise")),
+        Contender(
+            "import its learner", partial(output_of, sys.executable, "-c", "from pastwise import TransferLearner")
+        ),
         Contender("pastwise --help", partial(output_of, script, "--help")),
         Contender(
             "import numpy, scipy.special", partial(output_of, sys.executable, "-c", "import numpy, scipy.special")

@@ -4,98 +4,48 @@ From a log of past transitions and a new goal, pastwise learns a stochastic deci
 names are here; `docs/design.md` tells where each comes from.
 """
 
-from pastwise.adapters.columns import Columns
-from pastwise.adapters.tables import LogWarning, count_transitions
-from pastwise.adapters.validate import validate_log
-from pastwise.agents import FPD, TL, Agent, Clone, FPDLearn, Rand, Scripted, TLExplore
-from pastwise.counts import TransitionCounts, Transitions
-from pastwise.design import Design, InfeasibleError, Optimum, design, first_rule, implied_reward, mdp_optimum
-from pastwise.explore import UCB, EpsilonGreedy, Gate, PosteriorSampling
-from pastwise.foresight import Optimism, Pessimism, TLForesight
-from pastwise.goal import Goal
-from pastwise.ideal import IdealModel
-from pastwise.learner import TransferLearner
-from pastwise.live import LivePolicy
-from pastwise.loading import load, load_counts, merge_counts, save_counts
-from pastwise.loop import FiniteSystem, System, Trajectory, log_probability, run
-from pastwise.models import DenseModel, LearnedModel, SparseModel, TransitionModel
-from pastwise.numerics import Streams
-from pastwise.posterior import (
-    concentration,
-    default_prior_count,
-    gather_evidence,
-    learned_rule,
-    predictive,
-    prior_concentration,
-    transition_weight,
-)
-from pastwise.results import Evaluation, Rule, UnseenStateWarning
-from pastwise.similarity import kl_divergence, normalised_similarity, plain_similarity, task_weight, weigh_tasks
-from pastwise.spaces import Space
+from importlib import import_module
+from typing import Any
+
+from pastwise.design import design as design  # at once: later its module would take its name
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "FPD",
-    "TL",
-    "UCB",
-    "Agent",
-    "Clone",
-    "Columns",
-    "DenseModel",
-    "Design",
-    "EpsilonGreedy",
-    "Evaluation",
-    "FPDLearn",
-    "FiniteSystem",
-    "Gate",
-    "Goal",
-    "IdealModel",
-    "InfeasibleError",
-    "LearnedModel",
-    "LivePolicy",
-    "LogWarning",
-    "Optimism",
-    "Optimum",
-    "Pessimism",
-    "PosteriorSampling",
-    "Rand",
-    "Rule",
-    "Scripted",
-    "Space",
-    "SparseModel",
-    "Streams",
-    "System",
-    "TLExplore",
-    "TLForesight",
-    "Trajectory",
-    "TransferLearner",
-    "TransitionCounts",
-    "TransitionModel",
-    "Transitions",
-    "UnseenStateWarning",
-    "concentration",
-    "count_transitions",
-    "default_prior_count",
-    "design",
-    "first_rule",
-    "gather_evidence",
-    "implied_reward",
-    "kl_divergence",
-    "learned_rule",
-    "load",
-    "load_counts",
-    "log_probability",
-    "mdp_optimum",
-    "merge_counts",
-    "normalised_similarity",
-    "plain_similarity",
-    "predictive",
-    "prior_concentration",
-    "run",
-    "save_counts",
-    "task_weight",
+_NAMES = {
+    "adapters.columns": "Columns",
+    "adapters.tables": "LogWarning count_transitions",
+    "adapters.validate": "validate_log",
+    "agents": "FPD TL Agent Clone FPDLearn Rand Scripted TLExplore",
+    "counts": "TransitionCounts Transitions",
+    "design": "Design InfeasibleError Optimum design first_rule implied_reward mdp_optimum",
+    "explore": "UCB EpsilonGreedy Gate PosteriorSampling",
+    "foresight": "Optimism Pessimism TLForesight",
+    "goal": "Goal",
+    "ideal": "IdealModel",
+    "learner": "TransferLearner",
+    "live": "LivePolicy",
+    "loading": "load load_counts merge_counts save_counts",
+    "loop": "FiniteSystem System Trajectory log_probability run",
+    "models": "DenseModel LearnedModel SparseModel TransitionModel",
+    "numerics": "Streams",
+    "posterior": "concentration default_prior_count gather_evidence learned_rule predictive prior_concentration "
     "transition_weight",
-    "validate_log",
-    "weigh_tasks",
-]
+    "results": "Evaluation Rule UnseenStateWarning",
+    "similarity": "kl_divergence normalised_similarity plain_similarity task_weight weigh_tasks",
+    "spaces": "Space",
+}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, loaded when it is first asked for: a program waits only for what it uses."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'pastwise' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"pastwise.{_HOMES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,42 @@
+"""The package's public names."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from subprocess import run
+from sys import executable
+
+import pytest
+
+import pastwise
+
+STUB = Path(pastwise.__file__).with_suffix(".pyi")
+
+
+def test_every_name_is_there_and_known_to_type_checkers() -> None:
+    tree = ast.parse(STUB.read_text())
+    imported = {alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    listed = next(node.value for node in tree.body if isinstance(node, ast.Assign))
+    assert set(pastwise.__all__) == imported == set(ast.literal_eval(listed))
+    assert set(pastwise.__all__) <= set(dir(pastwise))
+    for name in pastwise.__all__:
+        found = getattr(pastwise, name)
+        assert getattr(found, "__name__", name) == name
+        assert type(found).__name__ != "module", name
+
+
+def test_names_are_not_hidden_by_modules() -> None:
+    """Whatever was imported before, design is the function."""
+    code = "import pastwise.design, pastwise.cli, pastwise.learner; print(callable(pastwise.design))"
+    assert run([executable, "-c", code], capture_output=True, text=True, check=True).stdout == "True\n"
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'pastwise' has no attribute 'Learner'"):
+        pastwise.Learner  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_importing_loads_no_engine() -> None:
+    code = "import sys, pastwise; print([m for m in ('duckdb', 'pyarrow', 'numba', 'scipy') if m in sys.modules])"
+    assert run([executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
