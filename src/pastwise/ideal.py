@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from pastwise.numerics import BoolArray, FloatArray, Indices, checked_probabilities, frozen, log, where_first
+from pastwise.numerics import BoolArray, FloatArray, Indices, Scalar, checked_probabilities, frozen, log, where_first
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,10 +158,7 @@ class IdealModel:
 
     def log_joint(self, state: Indices, action: Indices, next_state: Indices) -> FloatArray:
         """Ln ideal(next_state, action | state) of the given transitions."""
-        S, A, goals = self.num_states, self.num_actions, self.log_transition.shape[:-3]
-        transition = np.broadcast_to(self.log_transition, (*goals, S, A, S))
-        rule = np.broadcast_to(self.log_rule, (*self.log_rule.shape[:-2], S, A))
-        return np.asarray(transition[..., state, action, next_state] + rule[..., state, action])
+        return entries(self.log_transition, state, action, next_state) + entries(self.log_rule, state, action)
 
     @cached_property
     def log_peak(self) -> FloatArray:
@@ -174,6 +171,19 @@ class IdealModel:
         """Ln of the smallest positive joint value, over all transitions: [...]."""
         least = _without_zeros(self.log_transition).min(axis=-1)
         return np.asarray((least + _without_zeros(self.log_rule)).min(axis=(-2, -1)))
+
+
+def entries(table: NDArray[Scalar], *indices: Indices) -> NDArray[Scalar]:
+    """Entries of a table whose last axes these are indices of: [..., 1 or n, ...] -> [..., records].
+
+    An axis of length 1 stands for any index; it is not looked up.
+    """
+    shape = np.broadcast_shapes(*(np.shape(index) for index in indices))
+    sizes = table.shape[table.ndim - len(indices) :]
+    found = table[(..., *(index if size > 1 else 0 for index, size in zip(indices, sizes, strict=True)))]
+    if all(size == 1 for size in sizes):
+        found = found[(..., *(None,) * len(shape))]
+    return np.broadcast_to(found, (*table.shape[: table.ndim - len(indices)], *shape))
 
 
 def _without_zeros(log_values: FloatArray) -> FloatArray:

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv, gammaln, xlogy
 
 from pastwise.counts import TransitionCounts
-from pastwise.ideal import IdealModel
+from pastwise.ideal import IdealModel, entries
 from pastwise.numerics import FloatArray, IntArray, broadcast, group_sum, normalise, where_first
 from pastwise.similarity import Similarity, normalised_similarity
 
@@ -86,9 +86,8 @@ def similarity_of(
 ) -> FloatArray:
     """Similarity of each distinct transition, zero where its action is not allowed: [..., distinct]."""
     require_same_sizes(counts, ideal)
-    where = (counts.state, counts.action)
-    allowed = np.broadcast_to(ideal.allowed, (ideal.num_states, ideal.num_actions))[where]
-    return similarity(ideal, *where, counts.next_state) * allowed
+    each = similarity(ideal, counts.state, counts.action, counts.next_state)
+    return each if ideal.allowed.all() else each * entries(ideal.allowed, counts.state, counts.action)
 
 
 def transition_weight(
