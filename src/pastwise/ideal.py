@@ -178,12 +178,13 @@ def entries(table: NDArray[Scalar], *indices: Indices) -> NDArray[Scalar]:
 
     An axis of length 1 stands for any index; it is not looked up.
     """
-    shape = np.broadcast_shapes(*(np.shape(index) for index in indices))
-    sizes = table.shape[table.ndim - len(indices) :]
-    found = table[(..., *(index if size > 1 else 0 for index, size in zip(indices, sizes, strict=True)))]
-    if all(size == 1 for size in sizes):
-        found = found[(..., *(None,) * len(shape))]
-    return np.broadcast_to(found, (*table.shape[: table.ndim - len(indices)], *shape))
+    lead = table.ndim - len(indices)
+    found = table[(..., *(index if size > 1 else 0 for index, size in zip(indices, table.shape[lead:], strict=True)))]
+    shapes = {np.shape(index) for index in indices}
+    shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
+    if found.shape[lead:] == shape:
+        return found
+    return np.broadcast_to(found.reshape(*table.shape[:lead], *(1,) * len(shape)), (*table.shape[:lead], *shape))
 
 
 def _without_zeros(log_values: FloatArray) -> FloatArray:
