@@ -27,7 +27,7 @@ from pastwise import __version__
 from pastwise.adapters.artefact import replacing
 
 Task = Callable[[], Any]
-"""A part of a study: it returns plain values. Over several processes it must be one that can be pickled."""
+"""A part of a study: it returns plain values. Over several processes it must be one that can be sent to another."""
 
 Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 """From a title and a number of steps to the function that is told of steps just done."""
