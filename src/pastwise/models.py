@@ -147,11 +147,14 @@ class DenseModel:
         return self._product(values)
 
     def _product(self, values: Any) -> FloatArray:
+        S, A = self.num_states, self.num_actions
+        rows, lead = self.transition.reshape(*self.shape, S * A, S), values.shape[:-1]
         if self.shape:
-            return np.asarray(np.einsum("...san,...n->...sa", self.transition, values))
-        rows, lead = self.transition.reshape(-1, self.num_states), values.shape[:-1]
-        product = rows @ values.ravel() if prod(lead) == 1 else values @ rows.T
-        return np.asarray(product.reshape(*lead, self.num_states, self.num_actions))
+            product = (rows @ values[..., None])[..., 0]
+            lead = product.shape[:-1]
+        else:
+            product = rows @ values.ravel() if prod(lead) == 1 else values @ rows.T
+        return np.asarray(product.reshape(*lead, S, A))
 
     def expect_each(self, values: FloatArray) -> FloatArray:
         """Expectation of values that depend on state and action too: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
