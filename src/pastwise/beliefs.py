@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from pastwise.counts import LiveCounts, TransitionCounts
-from pastwise.numerics import FloatArray, IntArray, batch_index, group_sum, normalise
+from pastwise.numerics import FloatArray, IntArray, batch_index, group_sum, normalise, require_memory
 
 FEW_STATES = 32
 """Up to so many states a belief, or a drawn model, is dense."""
@@ -89,6 +89,7 @@ class DenseBelief:
     def __init__(self, counts: TransitionCounts) -> None:
         S, A = len(counts.states), len(counts.actions)
         shape = (*counts.shape, S, A, S)
+        require_memory("a belief of each of several logs", shape, "take the logs one by one, or their total()")
         mass = believed_mass(counts, np.full(len(counts.weight), 1 / S))
         records = group_sum(counts.key, counts.weight, prod(shape)).reshape(shape)
         self._concentration = records + (mass / S)[..., None, None, None]

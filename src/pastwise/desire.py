@@ -50,7 +50,8 @@ class Desire:
         if scale == 0:  # everything is wanted alike
             return cls(np.zeros(following.shape), np.zeros(doing.shape), ends, np.zeros(len(ends)))
         wanted = np.flatnonzero((following > following.min()).any(axis=(0, 1)))
-        zero = scale if not len(ends) else -following.min() if ideal.normalised else ideal.log_scale
+        best_decision = float(ideal.log_rule_allowed.max())
+        zero = scale if not len(ends) else -following.min() if ideal.normalised else ideal.log_scale + best_decision
         following = (following + zero) / scale
         until_end = not ideal.normalised or bool(np.isin(wanted, ends).all())
         after = np.zeros(len(ends)) if until_end else following[..., ends].max(axis=(0, 1))
