@@ -151,7 +151,8 @@ def test_every_method_learns_a_hundred_thousand_states(method: str) -> None:
 def test_a_reward_by_state_and_action_is_the_same_spelt_out_for_every_next_state(method: str, ends: list[int]) -> None:
     """It takes a number for each state and action, and none for what follows."""
     rng, states, actions = np.random.default_rng(2), Space.of_size(6), Space.of_size(3)
-    counts = TransitionCounts.from_records(*(rng.integers(n, size=60) for n in (6, 3, 6)), states, actions)
+    state, action, following = (rng.integers(n, size=60) for n in (6, 3, 6))
+    counts = TransitionCounts.from_records(state, action, following, states, actions)
     counts = counts.ending_in(np.array(ends, dtype=np.int64))
     worth: Any = {s: {a: float(rng.normal()) for a in range(3)} for s in range(5)}
     spelt: Any = {s: {a: dict.fromkeys(range(6), r) for a, r in row.items()} for s, row in worth.items()}

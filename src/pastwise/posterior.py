@@ -109,9 +109,7 @@ def gather_evidence(
     return counts.by_state_action(transition_weight(counts, ideal, similarity))
 
 
-def row_evidence(
-    counts: TransitionCounts, ideal: IdealModel, similarity: Similarity = normalised_similarity
-) -> float:
+def row_evidence(counts: TransitionCounts, ideal: IdealModel, similarity: Similarity = normalised_similarity) -> float:
     """Total weight of the records of a single state and action, added up as `gather_evidence` does."""
     weight = transition_weight(counts, ideal, similarity)
     return float(group_sum(np.zeros(len(weight), dtype=np.int64), weight, 1)[0])

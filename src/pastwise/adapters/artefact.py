@@ -17,7 +17,7 @@ from pastwise.counts import Decay, TransitionCounts
 from pastwise.spaces import Label, Space, checked_label
 
 FORMAT = 2
-"""Newest version of the artefact's form; a newer one is refused. In 1 the JSON is in the header, in 2 it is a tensor."""
+"""Newest version of the artefact's form; a newer one is refused. In 1 the JSON is in the header, in 2 a tensor."""
 
 MOST_IN_HEADER = 40_000_000
 """Bytes of JSON up to which it goes into the header, which may take 100 MB with its quotes escaped."""
