@@ -241,7 +241,7 @@ def test_a_policy_is_one_plain_file(policy: Path) -> None:
     tensors, content = parts(policy)
     assert set(tensors) == {"key", "records", "weight", "weight_squared", "terminal", "rule"}
     assert np.array_equal(tensors["rule"], learner().rule_.probabilities)
-    assert content["format"] == FORMAT
+    assert content["format"] == 1
     assert content["states"] == {"labels": ["cold", "mild", "warm"], "fields": ["room"]}
     assert content["goal"] == {"prefer": [["mild", 1]]}
 
@@ -357,6 +357,15 @@ def test_metadata_that_is_none_of_ours_is_refused(policy: Path, text: str) -> No
 def test_metadata_nested_without_end_is_refused(policy: Path) -> None:
     forge(policy, parts(policy)[0], '{"format": 1, "states": ' + "[" * 100_000 + "]" * 100_000 + "}")
     refuse(policy)
+
+
+@pytest.mark.parametrize("text", [b"", b"5", b"[1]", b"null", b"{}", b"\xff", b'{"format": 1}'])
+def test_content_beside_the_header_that_is_none_of_ours_is_refused(policy: Path, text: bytes) -> None:
+    tensors, _ = parts(policy)
+    forge(policy, {**tensors, "content": np.frombuffer(text, dtype=np.uint8)}, {"format": FORMAT})
+    refuse(policy)
+    forge(policy, tensors, {"format": FORMAT})
+    refuse(policy, "it has no 'content'")
 
 
 @pytest.mark.parametrize("version", [FORMAT + 1, 99])

@@ -166,10 +166,11 @@ def test_bad_reward_is_refused_and_located(reward: Any, temperature: float, mess
         IdealModel.from_reward(reward, temperature, num_actions=2)
 
 
-def test_reward_of_state_and_action_is_broadcast_over_next_states() -> None:
+def test_reward_of_state_and_action_counts_wherever_it_leads() -> None:
     reward = np.arange(6.0).reshape(2, 3, 1)
     ideal = IdealModel.from_reward(reward, 2.0)
-    np.testing.assert_allclose(ideal.log_transition, np.broadcast_to((reward - 5) / 2, (2, 3, 2)))
+    joint = ideal.log_joint(*np.indices((2, 3, 2)))
+    np.testing.assert_allclose(joint, np.broadcast_to((reward - 5) / 2, (2, 3, 2)))
 
 
 def test_temperature_too_low_for_the_rewards_is_refused() -> None:

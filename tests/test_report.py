@@ -132,7 +132,7 @@ def test_staged_failure_leaves_what_came_meanwhile(tmp_path: Path) -> None:
 
 
 def test_cells_of_html_are_the_darker_the_likelier() -> None:
-    shown = html.rule_table({"cold": {"heat": 0.75, "wait": 0.25}}, [False])
+    shown = html.rule_table({"cold": {"heat": 0.75, "wait": 0.25}}, [False], 1)
     assert shown == (
         "<table><thead><tr><th></th><th>heat</th><th>wait</th></tr></thead>"
         '<tbody><tr style="opacity:1"><th>cold</th>'
@@ -142,11 +142,11 @@ def test_cells_of_html_are_the_darker_the_likelier() -> None:
 
 
 def test_long_html_says_what_it_leaves_out() -> None:
-    shown = html.rule_table({f"s{i}": {"a": 1.0} for i in range(201)}, [True] * 201)
+    shown = html.rule_table({f"s{i}": {"a": 1.0} for i in range(201)}, [True] * 201, 201)
     assert "<caption>the first 200 of 201 states</caption>" in shown
     assert shown.count("<tr") == 1 + 200
     assert shown.count("opacity:0.45") == 200
-    assert "<caption>" not in html.rule_table({f"s{i}": {"a": 1.0} for i in range(200)}, [True] * 200)
+    assert "<caption>" not in html.rule_table({f"s{i}": {"a": 1.0} for i in range(200)}, [True] * 200, 200)
 
 
 def shown(table: Any, *, colour: bool = False) -> str:
@@ -169,7 +169,7 @@ def test_a_rule_on_a_terminal_stands_beside_what_it_rests_on() -> None:
 
 
 def rule_table() -> Any:
-    return terminal.rule_table(RULE, SUPPORT, 1.0)
+    return terminal.rule_table(RULE, SUPPORT, 1.0, 2)
 
 
 def test_a_rule_on_a_terminal_is_coloured_by_probability_and_dimmed_by_lack_of_similarity() -> None:
@@ -183,7 +183,7 @@ def test_a_rule_on_a_terminal_is_coloured_by_probability_and_dimmed_by_lack_of_s
 
 def test_a_long_rule_on_a_terminal_says_what_it_leaves_out() -> None:
     rule = {f"s{i}": {"a": 1.0} for i in range(41)}
-    text = shown(terminal.rule_table(rule, {state: {"records": 1, "similarity": 1.0} for state in rule}, 1.0))
+    text = shown(terminal.rule_table(rule, {state: {"records": 1, "similarity": 1.0} for state in rule}, 1.0, 41))
     assert "the first 40 of 41 states" in text
     assert "s39" in text
     assert "s40" not in text
@@ -192,7 +192,7 @@ def test_a_long_rule_on_a_terminal_says_what_it_leaves_out() -> None:
 @pytest.mark.parametrize("label", ["[cold]", "[/cold]", "[bold]x[/bold]", "[0, 10)", ":snowflake:", "\\["])
 def test_labels_are_shown_as_they_are(label: str) -> None:
     rule, support = {label: {label: 1.0}}, {label: {"records": 1, "similarity": 1.0}}
-    assert shown(terminal.rule_table(rule, support, 1.0)).count(label) == 2
+    assert shown(terminal.rule_table(rule, support, 1.0, 1)).count(label) == 2
     finding = {"code": "dead-end", "rows": 1, "message": label, "examples": [{"state": label}], "fix": "Look."}
     assert shown(terminal.findings_table([finding])).count(label) == 2
 

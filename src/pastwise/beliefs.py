@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from pastwise.counts import LiveCounts, TransitionCounts
-from pastwise.numerics import FloatArray, IntArray, batch_index, group_sum, normalise
+from pastwise.numerics import FloatArray, IntArray, batch_index, group_sum, normalise, require_memory
 
 FEW_STATES = 32
 """Up to so many states a belief, or a drawn model, is dense."""
@@ -42,10 +42,13 @@ def prior_log_likelihood(counts: TransitionCounts, mass: FloatArray, base: Float
     systems, per_system = prod(counts.shape), len(counts.states) * len(counts.actions)
     total = counts.by_state_action(counts.weight).reshape(systems, per_system)
     rows = np.stack([(gammaln(m) - gammaln(total + m)).sum(axis=-1) for m in mass], axis=-1)
-    system = counts.row // per_system
-    cells = (gammaln(counts.weight + m * base) - gammaln(m * base) for m in mass)
-    sums = np.stack([group_sum(system, cell, systems) for cell in cells], axis=-1)
-    return (rows + sums).reshape(*counts.shape, -1)
+    system, once = counts.row // per_system, counts.weight == 1  # most of a large log; Gamma(1 + x) / Gamma(x) is x
+    single = np.outer(group_sum(system, once, systems), np.log(mass))
+    single += group_sum(system[once], np.log(base[once]), systems)[:, None]
+    of, weight, base = system[~once], counts.weight[~once], base[~once]
+    cells = (gammaln(weight + m * base) - gammaln(m * base) for m in mass)
+    sums = np.stack([group_sum(of, cell, systems) for cell in cells], axis=-1)
+    return (rows + single + sums).reshape(*counts.shape, -1)
 
 
 def believed_mass(counts: TransitionCounts, base: FloatArray) -> FloatArray:
@@ -89,6 +92,7 @@ class DenseBelief:
     def __init__(self, counts: TransitionCounts) -> None:
         S, A = len(counts.states), len(counts.actions)
         shape = (*counts.shape, S, A, S)
+        require_memory("a belief of each of several logs", shape, "take the logs one by one, or their total()")
         mass = believed_mass(counts, np.full(len(counts.weight), 1 / S))
         records = group_sum(counts.key, counts.weight, prod(shape)).reshape(shape)
         self._concentration = records + (mass / S)[..., None, None, None]

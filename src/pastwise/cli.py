@@ -207,11 +207,11 @@ def _show(learner: TransferLearner, as_json: bool, output: Path | None, verdict:
     by_similarity = learner.agent in ("TL", "TL_explore")  # planners rest on records, not on similarity
     notes = [finding.message for finding in learner.findings_] + (support.warnings() if by_similarity else [])
     if as_json:
-        labels = ([*rule.to_dict()], [*next(iter(rule.to_dict().values()))])
+        policy = rule.to_dict()
         content = {
-            "states": labels[0],
-            "actions": labels[1],
-            "policy": rule.to_dict(),
+            "states": [*policy],
+            "actions": [*next(iter(policy.values()))],
+            "policy": policy,
             "support": support.to_dict(),
             "warnings": notes,
             "method": learner.agent,
@@ -220,11 +220,11 @@ def _show(learner: TransferLearner, as_json: bool, output: Path | None, verdict:
             content["verdict"] = verdict
         click.echo(json.dumps(content, ensure_ascii=False, allow_nan=False))
         return
-    from pastwise.report.terminal import rule_table
+    from pastwise.report.terminal import MAX_ROWS, rule_table
     from pastwise.results import WEAK
 
     click.echo(repr(learner.goal))
-    print_table(rule_table(rule.to_dict(), support.to_dict(), WEAK))
+    print_table(rule_table(rule.to_dict(MAX_ROWS), support.to_dict(MAX_ROWS), WEAK, len(rule)))
     for note in notes:
         click.echo(f"warning: {note}", err=True)
     if verdict is not None:
@@ -250,8 +250,10 @@ def evaluate(
     Exit code 0: better than what was done; 1: worse, or it cannot be told; 2: bad input.
     """
     from pastwise.loading import load
+    from pastwise.verdicts import require_few
 
     learner = load(policy)
+    require_few(len(learner.counts_.states))
     with spinner("Reading"):
         counts = learner.count(log)
     with progress("Drawing", draws) as advance:

@@ -168,6 +168,8 @@ class TransitionCounts:
 
     def _grouped(self) -> TransitionCounts:
         """The same with each key once, ascending."""
+        if (self.key[1:] > self.key[:-1]).all():
+            return self
         order = np.argsort(self.key, kind="stable")
         key = self.key[order]
         new = np.append(True, key[1:] != key[:-1])[: len(key)]

@@ -35,6 +35,7 @@ from pastwise.numerics import (
     fold,
     frozen,
     log,
+    require_memory,
     side_by_side,
     where_first,
 )
@@ -130,6 +131,7 @@ def _backward(
     batch = now[0].shape[:-2]
     now = [each.reshape(-1, S, A) for each in now]
     number = len(now[0])
+    require_memory("the rules of all epochs", (number, kept, S, A), "first_rule gives the first alone")
     policy, log_gamma = np.empty((number, kept, S, A)), np.zeros((number, horizon + 1, S))  # gamma is 1 at the end
 
     def step(epoch: int, states: slice) -> None:
@@ -216,6 +218,7 @@ def mdp_optimum(model: TransitionModel, reward: ArrayLike, horizon: int) -> Opti
     S, A = model.num_states, model.num_actions
     if table.ndim == 0 or any(n not in (1, m) for n, m in zip(table.shape[::-1], (S, A, S), strict=False)):
         raise ValueError(f"reward of shape {table.shape} does not fit {(S, A, S)}")
+    require_memory("the rules of all epochs", (*model.shape, horizon, S, A), "shorten the horizon")
     expected = model.expect(table) if table.ndim == 1 else model.expect_each(table)
     expected = np.broadcast_to(expected, (*expected.shape[:-2], S, A))
     value = [np.zeros(expected.shape[:-1])]

@@ -42,10 +42,9 @@ class Desire:
         """From an ideal without leading axes."""
         if ideal.log_transition.ndim > 3 or ideal.log_rule.ndim > 2:
             raise ValueError("TL_foresight takes one goal at a time")
-        following, doing = (
-            _from_best(ideal.log_transition),
-            _from_best(*np.broadcast_arrays(ideal.log_rule, ideal.allowed)),
-        )
+        following, doing = _from_best(ideal.log_transition), ideal.log_rule
+        if ideal.normalised:
+            doing = _from_best(*np.broadcast_arrays(ideal.log_rule, ideal.allowed))
         scale = -(following.min() + doing.min())
         if scale == 0:  # everything is wanted alike
             return cls(np.zeros(following.shape), np.zeros(doing.shape), ends, np.zeros(len(ends)))

@@ -18,7 +18,7 @@ import numpy as np
 
 from pastwise.beliefs import FEW_STATES, prior_log_likelihood, prior_masses
 from pastwise.counts import TransitionCounts
-from pastwise.numerics import BoolArray, FloatArray, IntArray, fold, group_sum, normalise, sample
+from pastwise.numerics import BoolArray, FloatArray, IntArray, fold, group_sum, normalise, require_memory, sample
 
 MOST_MASS = 50.0
 """Most mass of a row of the prior, in records."""
@@ -85,6 +85,7 @@ def bases_of(counts: TransitionCounts) -> list[Base]:
     uniform = Base(np.full(S, 1 / S), np.full(len(n), 1 / S))
     if S <= FEW_STATES:
         return [uniform]
+    require_memory("a prior for drawn models", (S, S), "join states into fewer")
     entered = normalise(group_sum(following, n, S) + 1.0)
     pooled = group_sum(s * S + following, n, S * S).reshape(S, S)
     by_state_action = counts.by_state_action(n)

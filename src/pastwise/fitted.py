@@ -16,6 +16,7 @@ from pastwise.methods import Planned, plan_rule
 from pastwise.numerics import FloatArray, normalise
 from pastwise.posterior import learned_rule, similarity_of
 from pastwise.results import Evidence, Foreseen, PlannedReason, Reason
+from pastwise.spaces import Label
 
 REPLAN = 0.01
 """A planner answers for a single state by its last plan until the records have grown by this share."""
@@ -90,28 +91,47 @@ class Fitted:
         return np.asarray(self.plan(REPLAN).rule[state])
 
     def reason(self, state: int, action: int) -> Reason | PlannedReason:
-        """Why an action has its probability."""
-        plan, row = self.plan(0), self.live.row(state, action)
-        similarity, probability = similarity_of(row, self.ideal, self.params["similarity"]), plan.rule[state, action]
-        labels = [self.counts.states.labels[n] for n in row.next_state]
-        if plan.value is not None:
-            share = row.weight / row.weight.sum()
-            foreseen = [
-                Foreseen(label, int(r), float(w), float(part))
-                for label, r, w, part in zip(labels, row.records, similarity, share, strict=True)
-            ]
-            order = tuple(sorted(foreseen, key=lambda e: -e.share))
-            if not np.broadcast_to(self.ideal.allowed, plan.rule.shape)[state, action]:
-                return PlannedReason(float(probability), None, 0.0, 0.0, order)
-            parts = (plan.value, plan.attitude, plan.example)
-            value, doubt, example = (float(np.asarray(part)[state, action]) for part in parts)
-            return PlannedReason(float(probability), value, doubt, example, order)
+        """Why an action has its probability; of a rule that adds up, no other state is looked at."""
+        row = self.live.row(state, action)
+        similarity = similarity_of(row, self.ideal, self.params["similarity"])
+        if self.adds_up:
+            return self._by_similarity(state, action, row, similarity, float(self.row(state)[action]))
+        plan = self.plan(0)
+        probability = float(plan.rule[state, action])
+        if plan.value is None:
+            return self._by_similarity(state, action, row, similarity, probability, plan.exploring)
+        share = row.weight / row.weight.sum()
+        foreseen = [
+            Foreseen(label, int(r), float(w), float(part))
+            for label, r, w, part in zip(self._labels(row), row.records, similarity, share, strict=True)
+        ]
+        order = tuple(sorted(foreseen, key=lambda e: -e.share))
+        if not np.broadcast_to(self.ideal.allowed, plan.rule.shape)[state, action]:
+            return PlannedReason(probability, None, 0.0, 0.0, order)
+        parts = (plan.value, plan.attitude, plan.example)
+        value, doubt, example = (float(np.asarray(part)[state, action]) for part in parts)
+        return PlannedReason(probability, value, doubt, example, order)
+
+    def _by_similarity(
+        self,
+        state: int,
+        action: int,
+        row: TransitionCounts,
+        similarity: FloatArray,
+        probability: float,
+        exploring: float = 0.0,
+    ) -> Reason:
+        """The parts of a probability that the records of a state and action carry, and the prior's."""
         prior = self.prior_of(state)
-        kept = (1 - plan.exploring) / float(self.evidence[state].sum() + prior.sum())
+        kept = (1 - exploring) / float(self.evidence[state].sum() + prior.sum())
         evidence = [
             Evidence(label, int(r), float(w), float(w) * kept)
-            for label, r, w in zip(labels, row.records, row.weight * similarity, strict=True)
+            for label, r, w in zip(self._labels(row), row.records, row.weight * similarity, strict=True)
         ]
-        uniform = np.broadcast_to(uniform_rule(self.ideal), plan.rule.shape)[state, action]
-        of_prior = float(prior[action] * kept + plan.exploring * uniform)
-        return Reason(float(probability), of_prior, tuple(sorted(evidence, key=lambda e: -e.share)))
+        uniform = np.broadcast_to(uniform_rule(self.ideal), self.evidence.shape)[state, action] if exploring else 0.0
+        of_prior = float(prior[action] * kept + exploring * uniform)
+        return Reason(probability, of_prior, tuple(sorted(evidence, key=lambda e: -e.share)))
+
+    def _labels(self, row: TransitionCounts) -> list[Label]:
+        """Labels of the next states of some counts."""
+        return [self.counts.states.labels[n] for n in row.next_state]

@@ -22,13 +22,16 @@ from typing import Any
 import numpy as np
 
 from pastwise.ideal import IdealModel
-from pastwise.numerics import BoolArray, FloatArray, IntArray, normalise
+from pastwise.numerics import BoolArray, FloatArray, IntArray, normalise, require_memory
 from pastwise.spaces import Label, Space, checked_label, key_of
 
 DEFAULT_FLOOR = 1e-5
 """Probability of a state that is not preferred; less where the many others would have more than a hundredth in all."""
 
 OTHERS_SHARE = 0.01
+
+BY_NEXT_STATE = "give numbers by next state alone, or a reward by state and action"
+"""What to do instead of a goal that is a table of all transitions."""
 
 Weights = Mapping[Label, float]
 Forbidden = tuple[Label | None, Label]
@@ -200,7 +203,10 @@ class Goal:
         if self.targets:
             return normalise(np.prod([self._target(name, states) for name in self.targets], axis=0))
         if self.table:
-            return _nested("table", self.table, states, actions)
+            values = _nested("table", self.table, states, actions)
+            shape = (*values.shape[:-1], len(states))
+            require_memory("a table by state and action", shape, BY_NEXT_STATE)
+            return np.broadcast_to(values, shape)
         if self.prefer:
             return _shares("prefer", self.prefer, states, self.floor)
         return np.full(len(states), 1 / len(states))
@@ -265,16 +271,20 @@ def _relative(wanted: Weights, space: Space) -> FloatArray:
 
 
 def _nested(part: str, table: Mapping[Label, Any], states: Space, actions: Space) -> FloatArray:
-    """Numbers by next state [S], by state and action, or by state, action and next state [S, A, S]; absent is 0."""
+    """Numbers by next state [S], state and action [S, A, 1], or all three [S, A, S]; absent is 0."""
     if not any(isinstance(inner, Mapping) for inner in table.values()):
         flat = np.zeros(len(states))
         with _naming(part):
             flat[states.indices(table)] = [_number(value) for value in table.values()]
         return flat
-    full = np.zeros((len(states), len(actions), len(states)))
+    rows = {state: _mapping(f"{part}.{key_of(state)}", by_action) for state, by_action in table.items()}
+    whole = any(isinstance(inner, Mapping) for by_action in rows.values() for inner in by_action.values())
+    shape = (len(states), len(actions), len(states) if whole else 1)
+    require_memory(f"a {part} by state, action and next state", shape, BY_NEXT_STATE)
+    full = np.zeros(shape)
     with _naming(part):
-        for state, by_action in table.items():
-            for action, inner in _mapping(f"{part}.{key_of(state)}", by_action).items():
+        for state, by_action in rows.items():
+            for action, inner in by_action.items():
                 row = full[states.index(state), actions.index(action)]
                 if isinstance(inner, Mapping):
                     row[states.indices(inner)] = [_number(value) for value in inner.values()]

@@ -108,23 +108,25 @@ class IdealModel:
         Parameters
         ----------
         reward : broadcastable to [S, A, S]
+            A last axis of length 1 is a reward of what is done, wherever it leads: it becomes the decision's factor.
 
         Paper: Eq. (2) [eq:closed-loop_factoris], read from right to left.
         """
         table = _with_axes(np.asarray(reward, dtype=np.float64), 3)
-        if table.shape[-1] == 1:
-            table = np.broadcast_to(table, (*table.shape[:-1], table.shape[-3]))
         if not np.isfinite(table).all():
             raise ValueError(f"reward{list(where_first(~np.isfinite(table)))} is not finite")
         if not temperature > 0:
             raise ValueError(f"the temperature must be positive, not {temperature}")
         A = _num_actions(num_actions, table.shape[-2], None, allowed)
         with np.errstate(over="ignore"):
-            log_transition = (table - table.max()) / temperature
-        if not np.isfinite(log_transition).all():
+            log_ideal = (table - table.max()) / temperature
+        if not np.isfinite(log_ideal).all():
             raise ValueError(f"the temperature {temperature} is too low for rewards that lie so far apart")
         peak = float(table.max() / temperature)
-        return cls(log_transition, np.zeros((1, A)), _mask(allowed, A), normalised=False, log_scale=peak)
+        factors = log_ideal, np.zeros((1, A))
+        if table.shape[-1] == 1:
+            factors = np.zeros((1, 1, table.shape[-3])), np.broadcast_to(log_ideal[..., 0], (*table.shape[:-2], A))
+        return cls(*factors, _mask(allowed, A), normalised=False, log_scale=peak)
 
     @property
     def num_states(self) -> int:

@@ -34,6 +34,7 @@ from pastwise.numerics import (
     frozen,
     group_sum,
     log,
+    require_memory,
     where_first,
 )
 
@@ -198,6 +199,7 @@ def action_values(
     going_on : [S]
         Probability that the episode goes on after arriving in a state.
     """
+    require_memory("the value of every step", (horizon, *rule.shape), "shorten the horizon")
     values = np.empty((horizon, *rule.shape))
     following = np.zeros(len(rule))
     now = model.expect(score) if score.ndim == 1 else model.expect_each(score)

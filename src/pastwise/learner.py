@@ -27,6 +27,7 @@ from pastwise.numerics import FloatArray
 from pastwise.posterior import (
     gather_evidence,
     prior_concentration,
+    row_evidence,
     rule_interval,
     similarity_of,
     state_support,
@@ -48,7 +49,7 @@ from pastwise.similarity import (
     weigh_tasks,
 )
 from pastwise.spaces import Label, Space, checked_label, key_of
-from pastwise.verdicts import episode_estimates, evaluate_rule
+from pastwise.verdicts import episode_estimates, evaluate_rule, require_few
 
 SIMILARITIES = {f.__name__: f for f in (normalised_similarity, plain_similarity)}
 """Similarities that an artefact can name."""
@@ -230,7 +231,7 @@ class TransferLearner:
             return self.merge(_one_record(labels, known, f.counts, weight))
         s, a, n = states.index(labels[0]), actions.index(labels[1]), states.index(labels[2])
         f.live.add(s, a, n, float(weight))
-        f.evidence[s, a] = gather_evidence(f.live.row(s, a), f.ideal, f.params["similarity"])[s, a]
+        f.evidence[s, a] = row_evidence(f.live.row(s, a), f.ideal, f.params["similarity"])
         f.updates += 1
         return self
 
@@ -357,6 +358,7 @@ class TransferLearner:
         options
             ``horizon``, ``draws``, ``background``, ``seed``, ``on_step``; see `verdicts.evaluate_rule`.
         """
+        require_few(len(self._fit.counts.states))
         if log is None:
             counts = self.counts_.total()
         else:

@@ -70,7 +70,8 @@ def _fpd_learn(
     rule = first_rule(LearnedModel(counts, background), ideal, HORIZON)
     require_feasible(rule, np.arange(len(rule)))
     with np.errstate(divide="ignore"):
-        preference = np.log(rule) - np.where(ideal.allowed, ideal.log_rule, 0.0)
+        wished = np.where(ideal.allowed & ideal.normalised, ideal.log_rule, 0.0)  # a reward is part of the value
+        preference = np.log(rule) - wished
     zeros = np.zeros(rule.shape)
     return Planned(rule, preference - preference.max(axis=-1, keepdims=True), zeros, zeros)
 

@@ -401,8 +401,8 @@ class LearnedModel:
     def expect_each(self, values: FloatArray) -> FloatArray:
         """Expectation of values that depend on state and action too: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
         self._refuse_impossible(values)
-        values = np.broadcast_to(values, (*values.shape[:-1], self.num_states))
-        unseen = self._by_state_action(self._background) * fold(np.add, values)
+        each = self.num_states // values.shape[-1]  # a single value stands for all next states
+        unseen = self._by_state_action(self._background) * fold(np.add, values) * each
         return np.asarray((self._entries.times_each(values) + unseen) / self._by_state_action(self._total))
 
     def _refuse_impossible(self, values: FloatArray) -> None:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from math import prod
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -29,6 +30,24 @@ ROW_SUM_TOLERANCE = 1e-9
 
 SINGLE_ROUNDING = 1e-6
 """How far rounding to single precision may push the sum of a distribution from 1."""
+
+
+LARGEST_TABLE = 4 * 2**30
+"""Bytes of the largest table that is built; a few of its size are in memory at a time."""
+
+
+def require_memory(what: str, shape: Sequence[int], instead: str) -> None:
+    """Refuse what needs a table of numbers too large for memory, before it is built, and say what to do instead.
+
+    >>> require_memory("an example", (1_000_000, 1_000_000), "use fewer states")
+    Traceback (most recent call last):
+    ValueError: an example needs a table of 1,000,000 x 1,000,000 = 1e+12 numbers (8,000 GB); use fewer states
+    """
+    number = prod(int(size) for size in shape)
+    if 8 * number > LARGEST_TABLE:
+        sizes = " x ".join(f"{size:,}" for size in shape)
+        size = f"{8 * number / 1e9:,.0f} GB"
+        raise ValueError(f"{what} needs a table of {sizes} = {number:.3g} numbers ({size}); {instead}")
 
 
 def frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:

@@ -23,7 +23,7 @@ from scipy.special import betaincinv, gammaln, xlogy
 
 from pastwise.counts import TransitionCounts
 from pastwise.ideal import IdealModel, entries
-from pastwise.numerics import FloatArray, IntArray, broadcast, group_sum, normalise, where_first
+from pastwise.numerics import FloatArray, IntArray, broadcast, group_sum, normalise, require_memory, where_first
 from pastwise.similarity import Similarity, normalised_similarity
 
 REWARD_PRIOR = 0.01
@@ -67,7 +67,8 @@ def prior_concentration(ideal: IdealModel, prior_count: ArrayLike | None = None)
         table = np.full((1, A), nu * S)
     else:
         states = nu.shape[-3] if nu.ndim > 2 else 1
-        table = broadcast("prior_count", nu, (S if states > 1 else 1, A, S)).sum(axis=-1)
+        full = broadcast("prior_count", nu, (S if states > 1 else 1, A, S))
+        table = full[..., 0] * S if nu.shape[-1] == 1 else full.sum(axis=-1)
     return np.where(ideal.allowed, table, 0.0)
 
 
@@ -107,6 +108,12 @@ def gather_evidence(
     return counts.by_state_action(transition_weight(counts, ideal, similarity))
 
 
+def row_evidence(counts: TransitionCounts, ideal: IdealModel, similarity: Similarity = normalised_similarity) -> float:
+    """Total weight of the records of a single state and action, added up as `gather_evidence` does."""
+    weight = transition_weight(counts, ideal, similarity)
+    return float(group_sum(np.zeros(len(weight), dtype=np.int64), weight, 1)[0])
+
+
 def learned_rule(evidence: FloatArray, prior: FloatArray) -> FloatArray:
     """Decision rule expected under the similarity-weighted Dirichlet posterior.
 
@@ -138,6 +145,7 @@ def concentration(counts: TransitionCounts, weight: FloatArray, prior_count: Arr
     Paper: Eq. (8) [eq:posterior], by the weighted Bayes rule, Eq. (6) [eq:weighted_bayes].
     """
     shape = (*counts.shape, len(counts.states), len(counts.actions), len(counts.states))
+    require_memory("the whole posterior", shape, "gather_evidence gives all that the learned rule needs")
     return group_sum(counts.key, weight, prod(shape)).reshape(shape) + np.asarray(prior_count, dtype=np.float64)
 
 

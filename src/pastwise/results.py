@@ -6,6 +6,7 @@ import json
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from pastwise.adapters.artefact import replacing
 from pastwise.evaluation import LEAST_DRAWS, Credible, Verdict
 from pastwise.numerics import FloatArray, IntArray, sample
 from pastwise.posterior import StateSupport
-from pastwise.report.html import number_table, rule_table
+from pastwise.report.html import MAX_ROWS, number_table, rule_table
 from pastwise.report.text import decimals
 from pastwise.spaces import Label, Space, key_of
 
@@ -84,10 +85,10 @@ class Rule(Mapping[Label, dict[Label, float]]):
         """Draw an action."""
         return self.actions.labels[int(sample(self._row(state), np.asarray(rng.random())))]
 
-    def to_dict(self) -> dict[str, dict[str, float]]:
-        """Probabilities by the keys of states and actions."""
+    def to_dict(self, first: int | None = None) -> dict[str, dict[str, float]]:
+        """Probabilities by the keys of states, or of the first ones, and of actions."""
         names = [key_of(action) for action in self.actions.labels]
-        rows = zip(self.states.labels, self.probabilities.tolist(), strict=True)
+        rows = zip(self.states.labels[:first], self.probabilities[:first].tolist(), strict=True)
         return {key_of(state): dict(zip(names, row, strict=True)) for state, row in rows}
 
     def columns(self) -> dict[str, list[Any]]:
@@ -107,25 +108,34 @@ class Rule(Mapping[Label, dict[Label, float]]):
 
     def export(self, path: str | Path) -> None:
         """Write the rule as a table, .parquet or .csv, or by keys, .json."""
-        from pastwise.report.text import write_csv
+        from pastwise.report.text import write_columns
 
         suffix = Path(path).suffix.lower()
         if suffix not in (".parquet", ".csv", ".json"):
             raise ValueError(f"{path}: a rule is exported as .parquet, .csv or .json")
-        columns = self.columns()
         with replacing(path) as beside:
             if suffix == ".parquet":
                 import pyarrow as pa
                 import pyarrow.parquet as pq
 
-                pq.write_table(pa.table(columns), beside)
+                pq.write_table(pa.table(self.columns()), beside)
             elif suffix == ".csv":
-                write_csv(beside, (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)))
+                write_columns(beside, self.columns())
             else:
-                beside.write_text(json.dumps(self.to_dict(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+                self._write_json(beside)
+
+    def _write_json(self, path: Path) -> None:
+        """Probabilities by keys, a line for each state."""
+        names = [key_of(action) for action in self.actions.labels]
+        rows = zip(self.states.labels, self.probabilities, strict=True)
+        with path.open("w", encoding="utf-8") as file:
+            for mark, (state, row) in zip(chain("{", repeat(",")), rows, strict=False):
+                content = json.dumps({key_of(state): dict(zip(names, row.tolist(), strict=True))}, ensure_ascii=False)
+                file.write(f"{mark}\n{content[1:-1]}")
+            file.write("\n}\n")
 
     def _repr_html_(self) -> str:
-        return rule_table(self.to_dict(), (self.similarity < WEAK).tolist())
+        return rule_table(self.to_dict(MAX_ROWS), (self.similarity[:MAX_ROWS] < WEAK).tolist(), len(self))
 
 
 def known_index(states: Space, state: Label, *, refuse: bool, stacklevel: int = 3) -> int | None:
@@ -186,30 +196,27 @@ class Support:
     terminal: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def __getitem__(self, state: Label) -> dict[str, float]:
-        return self._row(self.states.index(state))
+        index = self.states.index(state)
+        return {name: values[0] for name, values in self._lists(slice(index, index + 1)).items()}
 
-    def _row(self, index: int) -> dict[str, float]:
-        return {name: values[index] for name, values in self._lists.items()}
-
-    @property
-    def _lists(self) -> dict[str, list[float]]:
+    def _lists(self, states: slice = slice(None)) -> dict[str, list[float]]:
         arrays = self.arrays
         return {
-            "records": arrays.records.astype(np.int64).tolist(),
-            "similarity": arrays.similarity.tolist(),
-            "effective": arrays.effective.tolist(),
-            "prior_share": arrays.prior_share.tolist(),
+            "records": arrays.records[states].astype(np.int64).tolist(),
+            "similarity": arrays.similarity[states].tolist(),
+            "effective": arrays.effective[states].tolist(),
+            "prior_share": arrays.prior_share[states].tolist(),
         }
 
-    def to_dict(self) -> dict[str, dict[str, float]]:
-        """By the key of each state."""
-        lists = self._lists
-        rows = zip(*lists.values(), strict=True)
-        return {key_of(s): dict(zip(lists, row, strict=True)) for s, row in zip(self.states.labels, rows, strict=True)}
+    def to_dict(self, first: int | None = None) -> dict[str, dict[str, float]]:
+        """By the key of each state, or of the first ones."""
+        lists = self._lists(slice(first))
+        rows = zip(self.states.labels[:first], *lists.values(), strict=True)
+        return {key_of(state): dict(zip(lists, row, strict=True)) for state, *row in rows}
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A row for each state."""
-        lists = self._lists
+        lists = self._lists()
         return to_frame({**_field_columns(self.states, "state", lists), **lists}, backend or self.backend)
 
     def warnings(self) -> list[str]:

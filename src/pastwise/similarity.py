@@ -12,7 +12,7 @@ import numpy as np
 
 from pastwise.counts import TransitionCounts
 from pastwise.ideal import IdealModel
-from pastwise.numerics import FloatArray, Indices, where_first
+from pastwise.numerics import FloatArray, Indices, require_memory, where_first
 
 Similarity = Callable[[IdealModel, Indices, Indices, Indices], FloatArray]
 """From an ideal and transitions (state, action, next_state) of one shape to weights of that shape."""
@@ -49,6 +49,8 @@ def kl_divergence(past_ideal: IdealModel, ideal: IdealModel) -> FloatArray:
     sizes = [(goal.num_states, goal.num_actions) for goal in (past_ideal, ideal)]
     if sizes[0] != sizes[1]:
         raise ValueError(f"goals over {sizes[0]} and {sizes[1]} states and actions cannot be compared")
+    shape = np.broadcast_shapes(past_ideal.log_transition.shape, ideal.log_transition.shape)
+    require_memory("the divergence of these goals", shape, "compare goals over next states")
     over_next = _relative(past_ideal.log_transition, ideal.log_transition).sum(axis=-1)
     over_actions = _relative(past_ideal.log_rule, ideal.log_rule)
     wanted = past_ideal.rule > 0

@@ -26,6 +26,10 @@ INTERVAL = re.compile(r"\[(-?(?:inf|[\d.]+(?:e[+-]?\d+)?)), ")
 """How the text of an interval begins; its lower end is what it sorts by."""
 
 
+MOST_COMPARED = 10_000
+"""Labels among which the nearest to an unknown one is looked for."""
+
+
 def intervals(edges: Sequence[float]) -> list[str]:
     """Labels of the intervals between ascending edges; the last has its upper edge.
 
@@ -44,6 +48,8 @@ def key_of(label: Label) -> str:
     """
     if isinstance(label, str):
         return label
+    if type(label) is int:
+        return str(label)
     return json.dumps(label, ensure_ascii=False, default=lambda x: x.item() if isinstance(x, np.generic) else repr(x))
 
 
@@ -138,7 +144,14 @@ class Space:
 
     def has(self, label: Label) -> bool:
         """Whether this is a label, or the key of one."""
-        return label in self or key_of(label) in self._by_key
+        return label in self or self._of_key(key_of(label)) is not None
+
+    def _of_key(self, key: str) -> int | None:
+        """Index of the label with a key, if there is one."""
+        if not isinstance(self.labels, range):
+            return self._by_key.get(key)
+        plain = key.isdecimal() and len(key) <= len(str(len(self))) and key_of(int(key)) == key
+        return int(key) if plain and int(key) < len(self) else None
 
     def index(self, label: Label) -> int:
         """Index of a label, or of its key; an unknown one is an error that names the nearest known."""
@@ -147,9 +160,9 @@ class Space:
         if not isinstance(self.labels, range) and label in self._index:
             return self._index[label]
         key = key_of(label)
-        if key in self._by_key:
-            return self._by_key[key]
-        near = difflib.get_close_matches(key, list(self._by_key)[:10_000], n=1)
+        if (index := self._of_key(key)) is not None:
+            return index
+        near = difflib.get_close_matches(key, [key_of(known) for known in self.labels[:MOST_COMPARED]], n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ValueError(f"unknown label {label!r}{hint}")
 

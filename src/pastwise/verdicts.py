@@ -31,6 +31,15 @@ OFTEN, RARELY = 5, 1e-3
 """Records that make a (state, action) well seen; share of epochs below which a state counts as not visited."""
 
 
+def require_few(states: int) -> None:
+    """Refuse to evaluate on too many states."""
+    if states > MAX_STATES:
+        raise ValueError(
+            f"{states:,} states are too many to evaluate; up to {MAX_STATES:,} are not: each drawn model rests on a "
+            "table of all pairs of states"
+        )
+
+
 def evaluate_rule(
     rule: Rule,
     support: Support,
@@ -57,8 +66,7 @@ def evaluate_rule(
     background : float, optional
         Prior count of every transition; by default drawn from what the log tells of it.
     """
-    if len(log.states) > MAX_STATES:
-        raise ValueError(f"{len(log.states):,} states are too many to evaluate; up to {MAX_STATES:,} are not")
+    require_few(len(log.states))
     if background is not None and not (np.isfinite(background) and background > 0):
         raise ValueError(f"the background count must be positive, not {background}")
     log = log.evenly_weighted()

@@ -16,8 +16,14 @@ from numpy.typing import NDArray
 from pastwise.counts import Decay, TransitionCounts
 from pastwise.spaces import Label, Space, checked_label
 
-FORMAT = 1
-"""Version of the artefact's form. A newer one than this is refused."""
+FORMAT = 2
+"""Newest version of the artefact's form; a newer one is refused. In 1 the JSON is in the header, in 2 a tensor."""
+
+MOST_IN_HEADER = 40_000_000
+"""Bytes of JSON up to which it goes into the header, which may take 100 MB with its quotes escaped."""
+
+CONTENT = "content"
+"""Name of the tensor that holds the JSON, where there is one."""
 
 Tensors = dict[str, NDArray[Any]]
 
@@ -54,10 +60,13 @@ def write(path: str | Path, tensors: Tensors, content: Mapping[str, Any]) -> Non
     from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
-    metadata = {"pastwise": json.dumps({"format": FORMAT, **content}, ensure_ascii=False, allow_nan=False)}
+    text = json.dumps({"format": 1, **content}, ensure_ascii=False, allow_nan=False).encode()
+    tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+    if len(text) > MOST_IN_HEADER:
+        tensors[CONTENT], text = np.frombuffer(text, dtype=np.uint8), json.dumps({"format": FORMAT}).encode()
     with replacing(path) as beside:
         try:
-            save_file({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, beside, metadata)
+            save_file(tensors, beside, {"pastwise": text.decode()})
         except SafetensorError as error:
             raise OSError(f"{path} cannot be written: {error}") from None
 
@@ -77,6 +86,8 @@ def read(path: str | Path) -> tuple[Tensors, dict[str, Any]]:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no mapping)
         content = json.loads(metadata["pastwise"])
         version = content["format"]
+        if version == FORMAT:
+            content = {**json.loads(tensors.pop(CONTENT).tobytes())}
     except KeyError as error:
         raise ValueError(f"{path} is not a policy of pastwise: it has no {error}") from None
     except (SafetensorError, TypeError, ValueError, OSError, RecursionError) as error:

@@ -76,17 +76,19 @@ def decode(grouped: pa.Table, columns: Columns, decay: Decay | None, *, more: bo
     usable = (status == FOLLOWED) & (state.bad == 0) & (action.bad == 0) & (follows.bad == 0) & (records > 0)
     if not usable.any():
         raise _no_transition(findings)
-    both = np.concatenate([state.codes[usable], follows.codes[usable]])
+    kept = slice(None) if usable.all() else usable  # a slice copies nothing
+    both = np.concatenate([state.codes[kept], follows.codes[kept]])
     states, (s, n) = _space(both, state.labels, columns.state, 2)
-    actions, (a,) = _space(action.codes[usable], action.labels, columns.action)
+    actions, (a,) = _space(action.codes[kept], action.labels, columns.action)
+    del both
     tasks, batch = None, np.zeros(len(s), dtype=np.int64)
     if columns.task:
         (task,) = parts_of(grouped, ("task",), (columns.task,), {})
-        if (task.bad[usable] < 0).any():
+        if (task.bad[kept] < 0).any():
             raise ValueError(f"the task column {columns.task!r} has missing values")
-        tasks, (batch,) = _space(task.codes[usable], task.labels, (columns.task,))
+        tasks, (batch,) = _space(task.codes[kept], task.labels, (columns.task,))
     counts = TransitionCounts.from_groups(
-        states, actions, (batch, s, a, n), (records[usable], weight[usable], squared[usable]), tasks, decay
+        states, actions, (batch, s, a, n), (records[kept], weight[kept], squared[kept]), tasks, decay
     )
     return _reading(counts, columns, int(rows.sum()), findings, more)
 
@@ -173,7 +175,8 @@ def _checked_sums(grouped: pa.Table, columns: Columns, rows: IntArray) -> tuple[
             least <= 0, f"the weight column {columns.weight!r} has values that are not positive; leave those rows out"
         )
     if not (columns.weight or columns.age):
-        return records, records.astype(np.float64), records.astype(np.float64)
+        weight = records.astype(np.float64)
+        return records, weight, weight
     weight, squared = numbers_of(grouped, "sum of weights"), numbers_of(grouped, "sum of squares")
     cause = f"the weight column {columns.weight!r} has" if columns.weight else "as_of lies too far back: there are"
     refuse(np.isinf(weight), f"{cause} infinite values")

@@ -8,15 +8,18 @@ from html import escape
 MAX_ROWS = 200
 
 
-def rule_table(rule: Mapping[str, Mapping[str, float]], weak: Sequence[bool]) -> str:
-    """A decision rule as a table: the darker a cell the likelier the action; rows that rest on little are dimmed."""
+def rule_table(rule: Mapping[str, Mapping[str, float]], weak: Sequence[bool], number: int) -> str:
+    """A decision rule as a table: the darker a cell the likelier the action; rows that rest on little are dimmed.
+
+    Of a ``number`` of states the first are enough.
+    """
     actions = list(next(iter(rule.values())))
     head = "".join(f"<th>{escape(action)}</th>" for action in actions)
     rows = [
         f'<tr style="opacity:{0.45 if dim else 1}"><th>{escape(state)}</th>{"".join(map(_cell, row.values()))}</tr>'
         for (state, row), dim in zip(list(rule.items())[:MAX_ROWS], weak, strict=False)
     ]
-    more = f"<caption>the first {MAX_ROWS} of {len(rule)} states</caption>" if len(rule) > MAX_ROWS else ""
+    more = f"<caption>the first {MAX_ROWS} of {number:,} states</caption>" if number > MAX_ROWS else ""
     return f"<table>{more}<thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 

@@ -16,13 +16,16 @@ MAX_ROWS = 40
 
 
 def rule_table(
-    rule: Mapping[str, Mapping[str, float]], support: Mapping[str, Mapping[str, float]], weak: float
+    rule: Mapping[str, Mapping[str, float]], support: Mapping[str, Mapping[str, float]], weak: float, number: int
 ) -> Table:
-    """A decision rule with what it rests on; rows with less similarity than ``weak`` are dimmed."""
+    """A decision rule with what it rests on; rows with less similarity than ``weak`` are dimmed.
+
+    Of a ``number`` of states the first `MAX_ROWS` are enough.
+    """
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(caption=f"the first {MAX_ROWS} of {len(rule)} states" if len(rule) > MAX_ROWS else None)
+    table = Table(caption=f"the first {MAX_ROWS} of {number:,} states" if number > MAX_ROWS else None)
     table.add_column("state")  # labels are Text: in plain strings rich would find markup and emoji
     for action in next(iter(rule.values())):
         table.add_column(Text(action), justify="right")

@@ -20,6 +20,14 @@ def write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
         writer.writerows(iterator)
 
 
+def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
+    """The same of columns, of one length each."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+
+
 def claims_page(claims: Sequence[Mapping[str, Any]], runs: int, explanation: str) -> str:
     """The claims as a page of Markdown, the verdict first."""
     lines = ["# What the paper claims, and what was measured", "", f"{runs} runs. {explanation}", ""]
