@@ -20,7 +20,7 @@ from benchmarks.report import number, table
 from pastwise.adapters.files import staged
 
 ACTIONS, REACH = 8, 200
-COLUMNS = {"state": "state", "action": "action", "next_state": "next_state"}
+COLUMNS = ["state", "action", "next_state"]
 SECONDS, MEMORY = 5.0, 6.0
 """What saving and loading may take; what any operation may hold, in GiB."""
 
@@ -52,11 +52,11 @@ def write_log(states: int, records: int) -> None:
     actions = pa.array([f"a{i}" for i in range(ACTIONS)])
     columns = [labels.take(pa.array(state)), actions.take(pa.array(action)), labels.take(pa.array(following))]
     with staged(DATA) as stage:
-        pq.write_table(pa.table(columns, names=list(COLUMNS)), stage / path.name)
+        pq.write_table(pa.table(columns, names=COLUMNS), stage / path.name)
 
 
 def count(states: int) -> pw.TransitionCounts:
-    return pw.count_transitions(file_of(states, ".parquet"), **COLUMNS)
+    return pw.count_transitions(file_of(states, ".parquet"), *COLUMNS)
 
 
 def counts_of(states: int) -> pw.TransitionCounts:
