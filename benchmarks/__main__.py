@@ -22,6 +22,7 @@ JOBS = (
     "startup",
     "evaluation",
     "known_optima",
+    "large_systems",
     "foresight",
 )
 """Modules with a function ``measure(scale) -> sections``."""

@@ -242,10 +242,15 @@ def require_close(results: Mapping[str, Any], names: Sequence[str] | None = None
         )
 
 
+def in_fresh_process(function: Callable[..., T], *arguments: Any) -> T:
+    """What a function of a module returns in a process of its own."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result()
+
+
 def peak_memory(function: Callable[..., Any], *arguments: Any) -> float:
     """Most bytes that a fresh process held to call a function of a module, the interpreter and imports included."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(_peak_of, function, arguments).result()
+    return in_fresh_process(_peak_of, function, arguments)
 
 
 def _peak_of(function: Callable[..., Any], arguments: tuple[Any, ...]) -> float:

@@ -48,7 +48,7 @@ def prior_log_likelihood(counts: TransitionCounts, mass: FloatArray, base: Float
     of, weight, base = system[~once], counts.weight[~once], base[~once]
     cells = (gammaln(weight + m * base) - gammaln(m * base) for m in mass)
     sums = np.stack([group_sum(of, cell, systems) for cell in cells], axis=-1)
-    return (rows + single + sums).reshape(*counts.shape, -1)
+    return np.asarray(rows + single + sums).reshape(*counts.shape, -1)
 
 
 def believed_mass(counts: TransitionCounts, base: FloatArray) -> FloatArray:
