@@ -149,6 +149,6 @@ def _draw(figure: Figure, path: Path) -> None:
     axes.set_xlabel(figure.size)
     axes.set_ylabel("seconds")
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="small", title="contender (exponent)")
-    canvas.savefig(path, dpi=120)
+    axes.legend(fontsize="small", title="contender (exponent)", loc="center left", bbox_to_anchor=(1, 0.5))
+    canvas.savefig(path, dpi=120, bbox_inches="tight")
     plt.close(canvas)
