@@ -100,6 +100,20 @@ def test_largest_table_is_not_refused() -> None:
         require_memory("this", (LARGEST_TABLE // 8 + 1,), "nothing")
 
 
+def test_a_number_for_each_state_and_action_is_not_spread_over_next_states() -> None:
+    """As a prior count, and as a value to expect."""
+    each = np.broadcast_to(np.arange(1.0, A + 1)[:, None], (MANY, A, 1))
+    np.testing.assert_allclose(pw.prior_concentration(ideal(1, 1, MANY), each), each[..., 0] * MANY)
+    np.testing.assert_allclose(model().expect_each(each), each[..., 0])
+
+
+def test_counts_do_not_change_with_the_array_they_came_from() -> None:
+    weight = np.array([1.0, 2.0])
+    counts = TransitionCounts.from_records([0, 1], [0, 0], [1, 0], Space.of_size(2), Space.of_size(1), weight)
+    weight[0] = 7.0
+    assert counts.weight.tolist() == [1.0, 2.0]
+
+
 # What must work.
 
 S = 10**5

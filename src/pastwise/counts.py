@@ -132,7 +132,7 @@ class TransitionCounts:
         batch = np.arange(prod(shape)).reshape(*shape, 1)
         key = flat_key(batch, s, a, n, len(states), len(actions))
         ones = np.ones(s.size, dtype=np.int64)
-        return cls(states, actions, key.ravel(), ones, w.ravel(), w.ravel() ** 2, shape)._grouped()
+        return cls(states, actions, key.ravel(), ones, w.flatten(), w.ravel() ** 2, shape)._grouped()
 
     @classmethod
     def from_groups(
