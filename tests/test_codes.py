@@ -110,3 +110,10 @@ def test_errors_are_the_engines(tmp_path: Path) -> None:
     pq.write_table(table(5, 2, 2, missing=1.0), path)
     with pytest.raises(ValueError, match="no usable transition: 5 records without state left out"):
         pw.count_transitions(path, **NAMES)
+
+
+def test_text_that_is_not_utf8_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    text = pa.Array.from_buffers(pa.string(), 2, pa.array([b"\xff\xfe", b"ok"]).buffers())
+    pq.write_table(pa.table({"s": text, "a": ["x", "x"], "n": ["y", "y"]}), tmp_path / "bad.parquet")
+    with pytest.raises(ValueError, match=r"bad\.parquet: cannot be read"):
+        pw.count_transitions(str(tmp_path / "bad.parquet"), **NAMES)

@@ -111,3 +111,21 @@ def test_what_does_not_add_up_is_refused() -> None:
     )
     with pytest.raises(ValueError, match="several tasks"):
         tasks.live()
+
+
+def test_what_the_learner_learns_later_is_not_the_policys() -> None:
+    learner = learned()
+    asked, live = learner.rule("cold"), learner.live()
+    learner.update("cold", "wait", "mild")
+    assert live.rule("cold") == pytest.approx(asked, rel=1e-12)
+
+
+def test_what_was_observed_is_merged_into_a_log_that_ages() -> None:
+    log = {**LOG, "day": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]}
+    columns = {"state": "s", "action": "a", "next_state": "n", "age": "day", "half_life": 2.0}
+    one, two = (pw.TransferLearner(GOALS[0]).fit(log, **columns) for _ in range(2))
+    live = one.live()
+    live.observe("cold", "heat", "mild")
+    one.merge(live.counts())
+    two.update("cold", "heat", "mild")
+    assert one.rule("cold") == pytest.approx(two.rule("cold"))

@@ -52,7 +52,7 @@ class LivePolicy:
         if fitted.counts.tasks is not None:
             raise ValueError("a log of several tasks cannot be learned on record by record; merge counts instead")
         self._fitted, self._random = fitted, Random(seed).random
-        counts, ideal = fitted.counts, fitted.ideal
+        counts, ideal, self._evidence = fitted.counts, fitted.ideal, fitted.evidence.copy()  # the learner goes on
         self._actions = counts.actions.labels
         self._place = {action: index for index, action in enumerate(self._actions)}
         self._rows: dict[Label, Row] = {}
@@ -106,7 +106,8 @@ class LivePolicy:
         records = np.array(list(self._seen.values()), dtype=np.int64)
         weight = records.astype(np.float64)
         task = np.zeros_like(records)
-        return TransitionCounts.from_groups(states, actions, (task, s, a, n), (records, weight, weight))
+        decay = self._fitted.counts.decay
+        return TransitionCounts.from_groups(states, actions, (task, s, a, n), (records, weight, weight), decay=decay)
 
     def _known(self, *labels: Label) -> tuple[Label, Label, Label]:
         """The labels as the learner has them; one that it does not have is an error."""
@@ -128,7 +129,7 @@ class LivePolicy:
             label = f.counts.states.labels[index]  # the state may be asked for by its key
             if label not in self._rows:
                 factor = self._decision_factor(index) if self._factors and index not in f.counts.terminal else []
-                self._rows[label] = (f.evidence[index] + f.prior_of(index)).tolist(), factor
+                self._rows[label] = (self._evidence[index] + f.prior_of(index)).tolist(), factor
             self._rows[state] = self._rows[label]
         return self._rows[state]
 

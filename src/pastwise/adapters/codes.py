@@ -117,7 +117,7 @@ def tally(paths: Sequence[str], columns: Columns) -> Tally | None:
                 for batch in _ahead(file.iter_batches(BATCH, columns=names)):
                     if not found.add(*(batch.column(name) for name in names)):
                         return None
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
         return None  # the engine says what is wrong
     return found
 
