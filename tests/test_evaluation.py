@@ -1,6 +1,7 @@
 """Values of policies: exact for known models, uncertain from a log."""
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -394,3 +395,25 @@ def test_unweighted_posteriors_are_calibrated() -> None:
     expected = simulations / (draws + 1)
     statistic = ((ranks - expected) ** 2 / expected).sum(axis=-1)
     assert (statistic < chi2.isf(1e-6, draws)).all(), statistic
+
+
+def test_the_best_policy_may_turn_to_a_slower_way_late() -> None:
+    """Staying earns 0.9 at once and for ever, going earns 1 after five steps: settled steps do not tell."""
+    S = 6
+    transition = np.zeros((S, 2, S))
+    transition[0, 0, 0] = 1
+    transition[np.arange(S - 1), 1, np.arange(1, S)] = 1
+    transition[np.arange(1, S - 1), 0, np.arange(2, S)] = 1
+    transition[S - 1, :, S - 1] = 1
+    score = np.r_[0.9, np.zeros(S - 2), 1.0]
+    stay = np.broadcast_to(np.eye(2)[0], (S, 2))
+    value, best = Task(score, np.eye(S)[0], 100).values(DenseDraws(transition[None]), stay[None])[0]
+    assert value == pytest.approx(0.9)
+    assert best == pytest.approx(mdp_optimum(DenseModel(transition), score, 100).value[0, 0] / 100)
+    assert best > 0.95
+
+
+@pytest.mark.parametrize("horizon", [10.0, float("nan"), "10"])
+def test_a_horizon_is_a_whole_number(horizon: Any) -> None:
+    with pytest.raises(ValueError, match="the horizon must be a whole number"):
+        Task(np.ones(S), np.full(S, 1 / S), horizon)

@@ -176,3 +176,9 @@ def test_reward_of_state_and_action_counts_wherever_it_leads() -> None:
 def test_temperature_too_low_for_the_rewards_is_refused() -> None:
     with pytest.raises(ValueError, match="too low"):
         IdealModel.from_reward([0.0, 1.0], 1e-320, num_actions=2)
+
+
+def test_indices_of_a_joint_broadcast() -> None:
+    ideal = IdealModel.of([0.25, 0.75], [0.5, 0.5])
+    found = ideal.log_joint(np.arange(2)[:, None], np.arange(2), 0)
+    np.testing.assert_allclose(found, np.full((2, 2), np.log(0.125)))

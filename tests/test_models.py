@@ -417,3 +417,32 @@ def test_blocks_of_a_large_sparse_model_are_worked_on_apart(monkeypatch: pytest.
         found = fpd(model, ideal, 5)
         np.testing.assert_array_equal(found.policy, expected.policy)
         np.testing.assert_array_equal(found.log_gamma, expected.log_gamma)
+
+
+def test_single_precision_tells_what_is_never_reached_from_what_is_rare() -> None:
+    """An ideal with zeros forbids by probabilities of any size, and by none that is zero."""
+    rng = np.random.default_rng(3)
+    transition = random_rows(rng, 50, 3, 50)
+    transition[:, :2, 0] = 0.0
+    transition[:, 2, 0] = 1e-9
+    transition /= transition.sum(axis=-1, keepdims=True)
+    ideal = IdealModel.of(np.r_[0.0, np.full(49, 1 / 49)], num_actions=3)
+    exact, near = (fpd(DenseModel(transition.astype(kind)), ideal, 5) for kind in (np.float64, np.float32))
+    np.testing.assert_allclose(near.policy, exact.policy, atol=1e-5)
+    assert (near.policy[..., 2] == 0).all()
+
+
+def test_systems_come_after_goals() -> None:
+    rng = np.random.default_rng(4)
+    transition, goals = random_rows(rng, 2, FEW, A, FEW), random_rows(rng, 3, FEW)
+    systems, ideal = DenseModel(transition), IdealModel.of(goals[:, None, None, None, :], num_actions=A)
+    together = fpd(systems, ideal, 4).policy
+    for g, goal in enumerate(goals):
+        for n, rows in enumerate(transition):
+            alone = fpd(DenseModel(rows), IdealModel.of(goal, num_actions=A), 4).policy
+            np.testing.assert_allclose(together[g, n], alone)
+    with pytest.raises(ValueError, match="put the axes of goals before those of systems"):
+        fpd(DenseModel(transition[:, None]), IdealModel.of(goals[:, None, None, :], num_actions=A), 4)
+    empty = TransitionCounts.empty(Space.of_size(MANY), Space.of_size(A), (2, 1))
+    with pytest.raises(ValueError, match="put the axes of goals before those of systems"):
+        LearnedModel(empty, BACKGROUND).expect(rng.random((3, MANY)))

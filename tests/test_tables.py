@@ -1066,3 +1066,18 @@ def test_log_of_a_single_transition_works_and_is_warned_of() -> None:
     with pytest.warns(LogWarning, match="the log has a single transition"):
         counts = count_transitions({"s": ["a"], "a": ["x"], "n": ["b"]}, "s", "a", "n")
     assert counts.records.tolist() == [1]
+
+
+def test_ties_are_seen_whatever_else_is_missing() -> None:
+    """Of two records of one time the order is that of their labels, not of the rows, even where an age is missing."""
+    rows = [("A", 1.0, 0.0), ("B", 2.0, 0.0), ("C", 2.0, None), ("D", 3.0, 0.0)]
+    found = set()
+    for order in permutations(rows):
+        state, moment, age = (list(column) for column in zip(*order, strict=True))
+        log = {"s": state, "a": ["x"] * 4, "e": [1] * 4, "t": moment, "age": age}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            counts = count_transitions(log, "s", "a", episode="e", time="t", age="age", half_life=1.0)
+        labels = counts.states.labels
+        found.add(tuple((labels[s], labels[n]) for s, n in zip(counts.state, counts.next_state, strict=True)))
+    assert len(found) == 1

@@ -94,7 +94,7 @@ def test_episodes_start_where_the_log_starts() -> None:
     won = log["s"].count("win") / 300
     assert result.values["logged"].mean == pytest.approx(won, abs=0.01)
     assert result.support["visits_seen_5_times"] > 0.95, "what comes after the end is no visit"
-    weighed = found.with_estimates(result, log, 100)
+    weighed = replace(result, estimates=found.estimates(log, 100))
     assert weighed.estimates["logged"]["mean"] == pytest.approx(won)
     assert weighed.to_frame("polars")["quantity"].to_list().count("estimate") == 3
 
@@ -113,8 +113,8 @@ def test_next_states_in_a_column_or_in_the_next_record_tell_the_same() -> None:
     assert other.counts_ == plain.counts_
     one, two = plain.evaluate(draws=100), other.evaluate(draws=100)
     assert one.values == two.values
-    expected = plain.with_estimates(one, log, 100).estimates
-    assert other.with_estimates(two, told(log), 100).estimates == expected
+    expected = plain.estimates(log, 100)
+    assert other.estimates(told(log), 100) == expected
     assert expected["importance sampling"]["effective_episodes"] > 30
 
 
@@ -123,9 +123,9 @@ def test_episodes_in_which_records_are_missing_are_taken_in_pieces_with_a_warnin
     columns = {"state": "s", "action": "a", "next_state": "n", "episode": "e", "time": "t"}
     found = pw.TransferLearner(pw.Goal(prefer={"b": 1})).fit(log, **columns)
     with pytest.warns(pw.LogWarning, match="1 record in another state than the one before") as caught:
-        weighed = found.with_estimates(found.evaluate(draws=50), log, 10)
+        estimates = found.estimates(log, 10)
     assert {warning.filename for warning in caught} == {__file__}
-    assert weighed.estimates["logged"]["mean"] == pytest.approx(1 / 3)
+    assert estimates["logged"]["mean"] == pytest.approx(1 / 3)
 
 
 def test_a_reward_is_summed_until_the_end() -> None:
@@ -394,3 +394,28 @@ def test_study_calibration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     assert names == {"calibration.csv", "calibration.json", "calibration.md", "calibration.png", "calibration.pdf"}
     assert call(monkeypatch, "study", "calibration", *options) == 0
     assert "| unaware | 60 |" in capsys.readouterr().out
+
+
+def test_actions_are_judged_until_the_end() -> None:
+    """What would be done after the end is of no interest."""
+    log = {"s": ["x"] * 200, "a": ["u", "v"] * 100, "n": ["end"] * 200}
+    learner = pw.TransferLearner(pw.Goal(prefer_actions={"u": 1}))
+    learner.fit(log, state="s", action="a", next_state="n", terminal="end")
+    result = learner.evaluate(draws=50)
+    assert result.measure == "worth of an episode"
+    assert result.values["new"].mean == pytest.approx(1, abs=1e-3)
+    assert result.values["logged"].mean == pytest.approx(0.5, abs=0.01)
+
+
+def test_what_is_left_out_of_the_log_is_told() -> None:
+    log = {"room": ["cold", None, "cool"], "did": ["heat"] * 3, "then": ["cool", "cool", "warm"]}
+    fitted = pw.TransferLearner(pw.Goal(prefer="warm"))
+    fitted.fit(
+        {"room": ["cold", "cool", "warm"], "did": ["heat"] * 3, "then": ["cool", "warm", "warm"]},
+        state="room",
+        action="did",
+        next_state="then",
+    )
+    with pytest.warns(pw.LogWarning, match="1 record without state left out") as caught:
+        fitted.evaluate(log, draws=50)
+    assert {warning.filename for warning in caught} == {__file__}

@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -254,13 +255,15 @@ def evaluate(
 
     learner = load(policy)
     require_few(len(learner.counts_.states))
-    with spinner("Reading"):
-        counts = learner.count(log)
+    counted = take_counts(log, {})
+    if counted and (importance or propensity):
+        raise ValueError(f"{log} holds counts, which have no episodes: importance sampling needs the log itself")
+    with _telling(), spinner("Reading"):
+        counts = counted[0] if counted else learner.count(log)
+        estimates = learner.estimates(log, horizon, propensity) if importance or propensity else None
     with progress("Drawing", draws) as advance:
         result = learner.evaluate(counts, horizon=horizon, draws=draws, seed=seed, on_step=advance)
-    if importance or propensity:
-        with _telling():
-            result = learner.with_estimates(result, log, horizon, propensity)
+    result = replace(result, estimates=estimates) if estimates else result
     if as_json:
         click.echo(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False))
     else:

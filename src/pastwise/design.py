@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pastwise.ideal import IdealModel
-from pastwise.models import TransitionModel
+from pastwise.models import TransitionModel, require_last
 from pastwise.numerics import (
     FloatArray,
     IntArray,
@@ -129,6 +129,7 @@ def _backward(
     from pastwise import kernels
 
     batch = now[0].shape[:-2]
+    require_last(model.shape, batch)
     now = [each.reshape(-1, S, A) for each in now]
     number = len(now[0])
     require_memory("the rules of all epochs", (number, kept, S, A), "first_rule gives the first alone")
@@ -153,7 +154,9 @@ def _backward(
 
 def require_horizon(horizon: int) -> None:
     """Refuse a horizon without epochs."""
-    if horizon != int(horizon) or horizon < 1:
+    if not isinstance(horizon, (int, np.integer)):
+        raise ValueError(f"the horizon must be a whole number, not {horizon!r}")
+    if horizon < 1:
         raise ValueError(f"the horizon must be at least 1, not {horizon}")
 
 

@@ -112,7 +112,7 @@ def sample_values(
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    if draws != int(draws) or not 1 <= draws <= MOST_EPOCHS:
+    if not isinstance(draws, (int, np.integer)) or not 1 <= draws <= MOST_EPOCHS:
         raise ValueError(f"the number of draws must be a whole number from 1 to {MOST_EPOCHS:,}, not {draws}")
     together, size = np.stack(list(rules.values())), posterior.draws_at_once
 
@@ -167,8 +167,10 @@ class Task:
     def values(self, models: DrawnModels, rules: FloatArray) -> FloatArray:
         """Value of each rule on each model, then of the model's own best policy: [P, S, A] -> [n, P + 1].
 
-        What one more epoch adds to the worth of a start, ``step``, changes ever less: each change is an expectation of
-        the one before. Once all that is left cannot matter, the last step stands for the others.
+        What one more epoch adds to the worth of a state, ``step``, settles. Of a rule each change of it is an
+        expectation of the one before; of the best policy, which may turn to another way at any time, later steps lie
+        between the least and the most of any state. Once all that is left cannot matter, the last step stands for the
+        others.
         """
         n, (P, S, A) = models.number, rules.shape
         allowed = np.ones((1, A), dtype=bool) if self.allowed is None else self.allowed
@@ -181,11 +183,20 @@ class Task:
                 before[:, self.ends] = 0.0
             previous, step, worth = step, before - worth, before
             left = self.horizon - epoch - 1
-            if left and np.abs(step - previous).max() * left * (left + 1) / 2 <= error:
+            if left and self._unsettled(step, previous, left) <= error:
                 worth = worth + left * step
                 break
         total = np.einsum("s,nsp->np", self.initial, worth)
         return np.asarray(total / self.horizon if self.ends is None else total)
+
+    def _unsettled(self, step: FloatArray, previous: FloatArray, left: int) -> float:
+        """Most that the epochs that are left may add beyond repeating the last step [n, S, P + 1]."""
+        rules = np.abs(step - previous)[..., :-1].max(initial=0.0) * left * (left + 1) / 2
+        best = step[..., -1]
+        low, high = (best.min(axis=-1), best.max(axis=-1))
+        if self.ends is not None:  # after the end nothing is added
+            low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
+        return float(max(rules, (high - low).max() * left))
 
     def occupancy(self, closed_loop: FloatArray) -> FloatArray:
         """Share of epochs in each state, of those before the end, where p(next_state | state) is [S, S]: [S]."""

@@ -180,10 +180,11 @@ def entries(table: NDArray[Scalar], *indices: Indices) -> NDArray[Scalar]:
 
     An axis of length 1 stands for any index; it is not looked up.
     """
-    lead = table.ndim - len(indices)
+    lead, shapes = table.ndim - len(indices), {np.shape(index) for index in indices}
+    if len(shapes) > 1:
+        indices = np.broadcast_arrays(*indices)
+    shape = np.shape(indices[0])
     found = table[(..., *(index if size > 1 else 0 for index, size in zip(indices, table.shape[lead:], strict=True)))]
-    shapes = {np.shape(index) for index in indices}
-    shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
     if found.shape[lead:] == shape:
         return found
     return np.broadcast_to(found.reshape(*table.shape[:lead], *(1,) * len(shape)), (*table.shape[:lead], *shape))

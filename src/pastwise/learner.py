@@ -259,8 +259,10 @@ class TransferLearner:
         return self
 
     def count(self, log: Any) -> TransitionCounts:
-        """Count another log with the columns and bins of the one that was learned from."""
-        return self._read(log).counts
+        """Count another log with the columns and bins of the one that was learned from; warns of what it leaves out."""
+        found = self._read(log)
+        warn_of(found, stacklevel=3)
+        return found.counts
 
     def _read(self, log: Any) -> Reading:
         columns = self._fit.columns
@@ -359,26 +361,35 @@ class TransferLearner:
             ``horizon``, ``draws``, ``background``, ``seed``, ``on_step``; see `verdicts.evaluate_rule`.
         """
         require_few(len(self._fit.counts.states))
-        if log is None:
-            counts = self.counts_.total()
-        else:
-            counts = self._same_labels(log if isinstance(log, TransitionCounts) else self.count(log))
+        counts = self.counts_.total() if log is None else self._same_labels(self._counts_of(log))
         start = None
         if initial is not None:
             start = np.zeros(len(counts.states))
             start[counts.states.indices(initial)] = list(initial.values())
         return evaluate_rule(self.rule_, self.support(), self._fit.params["goal"], counts, start, **options)
 
-    def with_estimates(
-        self, evaluation: Evaluation, log: Any, horizon: int, propensity: str | None = None
-    ) -> Evaluation:
-        """The evaluation with what the episodes of a log say of the rule by importance sampling and doubly robust."""
+    def _counts_of(self, log: Any) -> TransitionCounts:
+        """Counts as they are, or those of another log, with a warning of what it leaves out."""
+        if isinstance(log, TransitionCounts):
+            return log
+        found = self._read(log)
+        warn_of(found, stacklevel=4)
+        return found.counts
+
+    def estimates(self, log: Any, horizon: int, propensity: str | None = None) -> dict[str, dict[str, Any]]:
+        """What the episodes of a log say of the rule by importance sampling and doubly robust.
+
+        ``dataclasses.replace(evaluation, estimates=...)`` puts it beside the values on drawn models.
+        """
         f = self._fit
         if f.columns is None:
             raise ValueError(NO_COLUMNS)
         episodes = read_episodes(log, f.columns, f.counts.states, f.counts.actions, propensity)
-        counts, score = self._same_labels(self.count(log)), f.params["goal"].score(f.counts.states, f.counts.actions)
-        return replace(evaluation, estimates=episode_estimates(self.rule_, episodes, counts, score, horizon))
+        counts, score = (
+            self._same_labels(self._read(log).counts),
+            f.params["goal"].score(f.counts.states, f.counts.actions),
+        )
+        return episode_estimates(self.rule_, episodes, counts, score, horizon)
 
     def _same_labels(self, counts: TransitionCounts) -> TransitionCounts:
         """The counts over the policy's own labels; an unknown one is an error."""

@@ -94,6 +94,15 @@ class TransitionModel(Protocol):
         ...
 
 
+def require_last(shape: tuple[int, ...], batch: tuple[int, ...]) -> None:
+    """Refuse a batch whose last axes are not the systems' own: its goals go before them."""
+    if shape and batch[-len(shape) :] != shape:
+        raise ValueError(
+            f"systems of shape {shape} with goals or values give a batch of shape {batch}: put the axes of goals "
+            "before those of systems, as in goals [g, 1] for systems [n]"
+        )
+
+
 class DenseModel:
     """A transition model kept as the tensor ``transition [..., S, A, S]``, which is not copied.
 
@@ -137,7 +146,7 @@ class DenseModel:
 
     def expect(self, values: FloatArray) -> FloatArray:
         """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
-        return linear_expectation(self._apply, values)
+        return linear_expectation(self._apply, values, lambda mask: self._product(mask.astype(self.transition.dtype)))
 
     def _apply(self, values: FloatArray) -> FloatArray:
         if self.transition.dtype == np.float32:
@@ -204,6 +213,7 @@ class _Entries:
     def times(self, values: FloatArray) -> FloatArray:
         """Sum of entry * values(next_state) over each row: [..., S] -> [..., S, A]."""
         values = np.broadcast_to(values, np.broadcast_shapes(values.shape, (*self.shape, self.num_states)))
+        require_last(self.shape, values.shape[:-1])
         out = np.empty((*values.shape, self.num_actions))
         sums = out.reshape(-1, self.num_states, self.num_actions)
         with side_by_side(self.blocks) as each_block:

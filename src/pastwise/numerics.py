@@ -69,16 +69,21 @@ def xlogx(values: FloatArray) -> FloatArray:
     return np.where(positive, values * np.log(np.where(positive, values, 1.0)), 0.0)
 
 
-def linear_expectation(apply: Callable[[FloatArray], FloatArray], values: FloatArray) -> FloatArray:
+def linear_expectation(
+    apply: Callable[[FloatArray], FloatArray],
+    values: FloatArray,
+    reach: Callable[[FloatArray], FloatArray] | None = None,
+) -> FloatArray:
     """Expectation ``apply(values)`` that owns 0 * (-inf) = 0.
 
     ``apply`` is any linear map with non-negative coefficients. Where a coefficient of a ``-inf`` value is positive
-    the expectation is ``-inf``; where it is zero the value does not count.
+    the expectation is ``-inf``; where it is zero the value does not count. ``reach`` is the same map, where ``apply``
+    rounds too coarsely to tell zero from little.
     """
     if values.size == 0 or values.min() > -np.inf:
         return apply(values)
     impossible = np.isneginf(values)
-    reached = apply(impossible.astype(np.float64)) > 0
+    reached = (reach or apply)(impossible.astype(np.float64)) > 0
     return np.where(reached, -np.inf, apply(np.where(impossible, 0.0, values)))
 
 

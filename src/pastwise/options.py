@@ -86,7 +86,7 @@ def take_counts(log: str, options: dict[str, Any]) -> tuple[TransitionCounts, Co
     if Path(log).suffix != ".safetensors":
         return None
     names = ("state", "action", "next_state", "episode", "time", "max_gap", "terminal", "count", "weight", "task")
-    given = [name for name in (*names, "age", "half_life", "bins", "typed_labels") if options.pop(name)]
+    given = [name for name in (*names, "age", "half_life", "bins", "typed_labels") if options.pop(name, None)]
     if given:
         raise ValueError(f"{log} holds counts, whose columns are known; leave out --{given[0].replace('_', '-')}")
     return load_counts(log)

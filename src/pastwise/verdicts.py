@@ -106,18 +106,19 @@ def task_of(
     """What a rule is judged by, and its name in words.
 
     The share of time in the preferred states, weighted by preference; where those are all terminal, how well it ends.
-    The mean reward; in a log that knows ends, the total reward of an episode.
+    The mean reward, or worth of a transition; in a log that knows ends, the total of an episode.
     """
     score = goal.score(log.states, log.actions)
-    ends_matter = bool(goal.reward) or (score.ndim == 1 and np.isin(np.flatnonzero(score), log.terminal).all())
+    ends_matter = bool(goal.reward) or score.ndim > 1 or np.isin(np.flatnonzero(score), log.terminal).all()
     ends = log.terminal if len(log.terminal) and ends_matter else None
-    measures = {
-        (True, False): "mean reward",
-        (True, True): "total reward of an episode",
-        (False, False): "share of time as wanted" if score.ndim == 1 else "mean worth of a step",
-        (False, True): "chance of ending well" if np.isin(score, (0.0, 1.0)).all() else "worth of the end",
-    }
-    return Task(score, initial, horizon, ends, ideal.allowed), measures[bool(goal.reward), ends is not None]
+    if score.ndim > 1 and not goal.reward:
+        measures = ("mean worth of a step", "worth of an episode")
+    elif goal.reward:
+        measures = ("mean reward", "total reward of an episode")
+    else:
+        whole = np.isin(score, (0.0, 1.0)).all()
+        measures = ("share of time as wanted", "chance of ending well" if whole else "worth of the end")
+    return Task(score, initial, horizon, ends, ideal.allowed), measures[ends is not None]
 
 
 def episode_estimates(

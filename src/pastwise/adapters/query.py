@@ -237,6 +237,8 @@ def _sums(columns: Columns, decay: Decay | None) -> list[nw.Expr]:
 
     count, weight = nw.col("count"), nw.col("weight")
     wanted = [nw.len().alias("rows")]
+    if not columns.next_state:
+        wanted.append(((nw.col("gap") <= 0) | nw.col("gap").is_nan()).cast(nw.Int64).sum().alias("ties"))
     factors: list[nw.Expr] = []
     if columns.count:
         wanted += [count.sum().alias("records"), count.min().alias("least count"), (count % 1).max().alias("odd count")]

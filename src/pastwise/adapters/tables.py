@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pastwise.adapters.codes import is_plain, tally
 from pastwise.adapters.columns import Columns, Names, Span
 from pastwise.adapters.decode import Reading, decode, decode_tally
-from pastwise.adapters.query import SAME_TIME, grouped, prepare
+from pastwise.adapters.query import grouped, prepare
 from pastwise.adapters.sources import open_table, parquet_files, reading
 from pastwise.counts import Decay, TransitionCounts
 from pastwise.spaces import Label
@@ -100,10 +101,10 @@ def read_log(table: Any, columns: Columns, *, as_of: float | None = None, more: 
 
     if is_plain(columns) and (paths := parquet_files(table)) and (tallied := tally(paths, columns)):
         return decode_tally(tallied, columns, more=more)
-    with reading(table if isinstance(table, str) else "the log"):
+    with reading(table if isinstance(table, (str, Path)) else "the log"):
         frame, as_they_come = open_table(table, columns), not columns.next_state
         groups, known, decay = _groups(frame, columns, as_of, ties=not as_they_come)
-        if as_they_come and pc.any(pc.equal(groups.column("status"), SAME_TIME)).as_py():
+        if as_they_come and pc.sum(groups.column("ties")).as_py():
             groups, known, decay = _groups(frame, columns, as_of, ties=True)
         return decode(groups, known, decay, more=more)
 
