@@ -104,6 +104,19 @@ def backup(
 
 
 @compiled
+def _take_peak(row: FloatArray) -> float:
+    """Take the largest off a row [A], and return it; nothing is taken where all are -inf."""
+    most = -np.inf
+    for value in row:
+        most = max(most, value)
+    if most == -np.inf:
+        return 0.0
+    for a in range(len(row)):
+        row[a] -= most
+    return most
+
+
+@compiled
 def prefer(
     first: IntArray,
     column: IntArray,
@@ -143,7 +156,6 @@ def prefer(
         for value in values[b]:
             everywhere += value
         for s in range(rule.shape[1]):
-            most = -np.inf
             for a in range(A):
                 row = (system * S + start + s) * A + a
                 begin, number = first[row], first[row + 1] - first[row]
@@ -154,12 +166,8 @@ def prefer(
                     possible &= everywhere > -np.inf
                 for i in range(number):
                     mean += entries[i] * values[b, np.uint32(columns[i])]
-                preference = now[b, s, a] + mean / total[system, start + s, a]
-                rule[b, s, a] = preference
-                most = max(most, preference)
-            peak[b, s] = 0.0 if most == -np.inf else most
-            for a in range(A):
-                rule[b, s, a] -= peak[b, s]
+                rule[b, s, a] = now[b, s, a] + mean / total[system, start + s, a]
+            peak[b, s] = _take_peak(rule[b, s])
     return possible
 
 
@@ -187,12 +195,7 @@ def centre(rule: FloatArray, peak: FloatArray) -> None:
     """Take off preferences [batch, states, A] the largest in each state, or 0 where all are -inf: peak [batch, S]."""
     for b in range(rule.shape[0]):
         for s in range(rule.shape[1]):
-            most = -np.inf
-            for a in range(rule.shape[2]):
-                most = max(most, rule[b, s, a])
-            peak[b, s] = 0.0 if most == -np.inf else most
-            for a in range(rule.shape[2]):
-                rule[b, s, a] -= peak[b, s]
+            peak[b, s] = _take_peak(rule[b, s])
 
 
 @compiled

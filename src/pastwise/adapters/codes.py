@@ -61,14 +61,13 @@ class Tally:
         """Count a batch of records, given by dictionary; False if the array would be too large."""
         columns = (state, action, next_state)
         kinds = (self.states, self.actions, self.states)
-        for kind, column in zip(kinds, columns, strict=True):
-            kind.of(column.dictionary)
+        numbers = [kind.of(column.dictionary) for kind, column in zip(kinds, columns, strict=True)]
         if not self._grow():
             return False
         _, A, S = self.counts.shape
         flat = self.counts.reshape(-1)
-        parts = zip(kinds, columns, (A * S, S, 1), strict=True)
-        s, a, n = (_taken(kind.of(column.dictionary) * step, column.indices) for kind, column, step in parts)
+        parts = zip(numbers, columns, (A * S, S, 1), strict=True)
+        s, a, n = (_taken(each * step, column.indices) for each, column, step in parts)
         key = s + a + n
         if flat.size <= key.size:
             flat += np.bincount(key, minlength=flat.size)
