@@ -260,7 +260,7 @@ def evaluate(
         raise ValueError(f"{log} holds counts, which have no episodes: importance sampling needs the log itself")
     with _telling(), spinner("Reading"):
         counts = counted[0] if counted else learner.count(log)
-        estimates = learner.estimates(log, horizon, propensity) if importance or propensity else None
+        estimates = learner.estimates(log, horizon, propensity, counts) if importance or propensity else None
     with progress("Drawing", draws) as advance:
         result = learner.evaluate(counts, horizon=horizon, draws=draws, seed=seed, on_step=advance)
     result = replace(result, estimates=estimates) if estimates else result

@@ -376,19 +376,20 @@ class TransferLearner:
         warn_of(found, stacklevel=4)
         return found.counts
 
-    def estimates(self, log: Any, horizon: int, propensity: str | None = None) -> dict[str, dict[str, Any]]:
+    def estimates(
+        self, log: Any, horizon: int, propensity: str | None = None, counts: TransitionCounts | None = None
+    ) -> dict[str, dict[str, Any]]:
         """What the episodes of a log say of the rule by importance sampling and doubly robust.
 
+        The log is counted for the latter's model, unless its counts are given.
         ``dataclasses.replace(evaluation, estimates=...)`` puts it beside the values on drawn models.
         """
         f = self._fit
         if f.columns is None:
             raise ValueError(NO_COLUMNS)
         episodes = read_episodes(log, f.columns, f.counts.states, f.counts.actions, propensity)
-        counts, score = (
-            self._same_labels(self._read(log).counts),
-            f.params["goal"].score(f.counts.states, f.counts.actions),
-        )
+        counts = self._same_labels(self._read(log).counts if counts is None else counts)
+        score = f.params["goal"].score(counts.states, counts.actions)
         return episode_estimates(self.rule_, episodes, counts, score, horizon)
 
     def _same_labels(self, counts: TransitionCounts) -> TransitionCounts:

@@ -111,12 +111,17 @@ def study() -> None:
     """Studies behind the claims that pastwise makes for itself."""
 
 
+seed_option = click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random numbers."
+)
+
+
 @study.command()
 @click.option(
     "--systems", type=click.IntRange(min=1), default=100, show_default=True, help="Random systems per setting."
 )
 @click.option("--draws", type=click.IntRange(min=1), default=400, show_default=True, help="Drawn models per system.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random numbers.")
+@seed_option
 @click.option("--out", type=File, default=Path("calibration"), show_default=True, help="Folder for the results.")
 @jobs_option
 @json_option
@@ -143,7 +148,7 @@ seeds_option = click.option(
 @quick_option
 @seeds_option
 @click.option("--patients", type=click.IntRange(min=10), default=5000, show_default=True, help="Treated by each agent.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random numbers.")
+@seed_option
 @click.option("--out", type=File, default=Path("icu-sepsis"), show_default=True, help="Folder for the results.")
 @jobs_option
 @json_option
@@ -172,7 +177,7 @@ def icu_sepsis(quick: bool, seeds: int, patients: int, seed: int, out: Path, job
 @study.command("gridworlds")
 @quick_option
 @seeds_option
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random numbers.")
+@seed_option
 @click.option("--out", type=File, default=Path("gridworlds"), show_default=True, help="Folder for the results.")
 @jobs_option
 @json_option
