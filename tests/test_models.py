@@ -413,10 +413,36 @@ def test_blocks_of_a_large_sparse_model_are_worked_on_apart(monkeypatch: pytest.
     monkeypatch.setattr("pastwise.models.MANY_ENTRIES", 100)
     cut: list[TransitionModel] = [SparseModel(matrix, A), LearnedModel(counts, 0.1)]
     for model, expected in zip(cut, whole, strict=True):
-        assert len(model.blocks) > 5
         found = fpd(model, ideal, 5)
         np.testing.assert_array_equal(found.policy, expected.policy)
         np.testing.assert_array_equal(found.log_gamma, expected.log_gamma)
+
+
+def test_a_batch_is_divided_among_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Designs for several systems and goals are those by a single thread."""
+    rng = np.random.default_rng(2)
+    model = DenseModel(random_rows(rng, 7, FEW, A, FEW))
+    ideal = IdealModel.of(random_rows(rng, 3, 1, 1, 1, FEW), num_actions=A)
+    expected = fpd(model, ideal, 5)
+    monkeypatch.setattr("pastwise.models.MUCH_WORK", 100)
+    monkeypatch.setattr("pastwise.models.CORES", 4)
+    found = fpd(model, ideal, 5)
+    assert found.policy.shape == (3, 7, 5, FEW, A)
+    np.testing.assert_array_equal(found.policy, expected.policy)
+    np.testing.assert_array_equal(found.log_gamma, expected.log_gamma)
+
+
+def test_a_large_tensor_is_read_to_and_fro(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever end it begins at, a product is the same, and so is a design."""
+    rng = np.random.default_rng(5)
+    transition, values = random_rows(rng, 50, A, 50), rng.normal(size=50)
+    ideal = IdealModel.of(random_rows(rng, 50), num_actions=A)
+    whole = DenseModel(transition)
+    monkeypatch.setattr("pastwise.models.LARGE_BLOCK", 10_000)
+    cut = DenseModel(transition)
+    for _ in range(3):
+        np.testing.assert_allclose(cut.expect(values), whole.expect(values), rtol=1e-12)
+    np.testing.assert_allclose(fpd(cut, ideal, 6).policy, fpd(whole, ideal, 6).policy, rtol=1e-12)
 
 
 def test_single_precision_tells_what_is_never_reached_from_what_is_rare() -> None:

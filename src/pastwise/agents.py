@@ -89,7 +89,9 @@ class Script:
         """The rule of this epoch in the current states: [..., A]; after the last epoch comes the first."""
         epochs, S, A = self.policy.shape[-3:]
         now = self.policy[..., self.epoch % epochs, :, :]
-        return np.asarray(np.broadcast_to(now, (*np.shape(state), S, A))[(*self.here, state)])
+        if now.shape[:-2] != np.shape(state):
+            now = np.broadcast_to(now, (*np.shape(state), S, A))
+        return np.asarray(now[(*self.here, state)])
 
 
 class _Follower:

@@ -20,7 +20,7 @@ Paper: Section II, Definition 4 [def:FPD_opt_dec], Theorem 1 [th:solution_FPD].
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from math import prod
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,7 +36,6 @@ from pastwise.numerics import (
     frozen,
     log,
     require_memory,
-    side_by_side,
     where_first,
 )
 
@@ -122,34 +121,18 @@ def _backward(
     require_horizon(horizon)
     minus_alpha = -alpha(model, ideal)
     if rules is None:
-        now = [ideal.log_rule_allowed + minus_alpha] * horizon
+        now = (ideal.log_rule_allowed + minus_alpha)[None]
     else:
         table = broadcast("rules", checked_probabilities("rules", rules), (horizon, S, A))
-        now = [np.where(ideal.allowed, log(rule), -np.inf) + minus_alpha for rule in table]
-    from pastwise import kernels
-
-    batch = now[0].shape[:-2]
+        now = np.stack([np.where(ideal.allowed, log(rule), -np.inf) + minus_alpha for rule in table])
+    batch = now.shape[1:-2]
     require_last(model.shape, batch)
-    now = [each.reshape(-1, S, A) for each in now]
-    number = len(now[0])
+    number = prod(batch)
     require_memory("the rules of all epochs", (number, kept, S, A), "first_rule gives the first alone")
-    policy, log_gamma = np.empty((number, kept, S, A)), np.zeros((number, horizon + 1, S))  # gamma is 1 at the end
-
-    def step(epoch: int, states: slice) -> None:
-        rule = policy[:, min(epoch, kept - 1), states]  # an epoch that is not kept gives way to the one before it
-        peak = log_gamma[:, epoch, states]
-        if epoch + 1 == horizon:
-            rule[...] = now[epoch][:, states]
-            kernels.centre(rule, peak)
-        else:
-            model.prefer(now[epoch][:, states], log_gamma[:, epoch + 1], rule, peak, states)
-        np.exp(rule, out=rule)
-        kernels.settle(rule, peak)
-
-    with side_by_side(model.blocks) as each_block:
-        for epoch in reversed(range(horizon)):
-            each_block(partial(step, epoch))
-    return policy.reshape(*batch, kept, S, A), log_gamma.reshape(*batch, horizon + 1, S)
+    policy, log_gamma = np.empty((kept, number, S * A)), np.zeros((horizon + 1, number, S))  # gamma is 1 at the end
+    model.plan(now.reshape(len(now), number, S * A), policy, log_gamma)
+    policy = policy.reshape(kept, number, S, A).swapaxes(0, 1).reshape(*batch, kept, S, A)
+    return policy, log_gamma.swapaxes(0, 1).reshape(*batch, horizon + 1, S)
 
 
 def require_horizon(horizon: int) -> None:
@@ -162,6 +145,8 @@ def require_horizon(horizon: int) -> None:
 
 def require_feasible(row: FloatArray, state: IntArray) -> None:
     """Refuse rows of a rule [..., A] that hold no probability, naming the state."""
+    if np.count_nonzero(row) == row.size:
+        return
     helpless = fold(np.maximum, row) == 0
     if helpless.any():
         where = np.broadcast_to(state, helpless.shape)[where_first(helpless)]

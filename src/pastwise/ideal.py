@@ -153,10 +153,10 @@ class IdealModel:
         """Whether the ideal transition model is the same for every state and action."""
         return self.log_transition.shape[-3:-1] == (1, 1)
 
-    @property
+    @cached_property
     def log_rule_allowed(self) -> FloatArray:
         """Logarithm of the ideal rule, -inf where an action is not allowed: [..., 1 or S, A]."""
-        return np.where(self.allowed, self.log_rule, -np.inf)
+        return frozen(np.where(self.allowed, self.log_rule, -np.inf))
 
     def log_joint(self, state: Indices, action: Indices, next_state: Indices) -> FloatArray:
         """Ln ideal(next_state, action | state) of the given transitions."""

@@ -7,22 +7,25 @@ is compiled on its first call and kept on disk. Import it where it is needed, no
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from math import factorial
+from typing import Any, cast
 
 import numba
 import numpy as np
 
-from pastwise.numerics import FloatArray, IntArray
-
-Result = TypeVar("Result")
+from pastwise.numerics import FloatArray, IntArray, Result
 
 LANES = 5
 """Functions whose expectations are taken side by side, each in a scalar of its own: only those stay in registers."""
 
 
 def compiled(kernel: Callable[..., Result]) -> Callable[..., Result]:
-    """The kernel as machine code, kept on disk where there is a place for it."""
-    options: dict[str, Any] = {"nogil": True}
+    """The kernel as machine code, kept on disk where there is a place for it.
+
+    Division is NumPy's: Python's would look for zeros, and loops that may fail do not become vector instructions. A
+    product and a sum may be one instruction; nothing else is reordered.
+    """
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
     try:
         return cast(Callable[..., Result], numba.njit(**options, cache=True)(kernel))
     except RuntimeError:  # no folder can be written
@@ -103,109 +106,286 @@ def backup(
             here[0], here[1], here[2], here[3], here[4] = w, x, y, z, best
 
 
-@compiled
-def _take_peak(row: FloatArray) -> float:
-    """Take the largest off a row [A], and return it; nothing is taken where all are -inf."""
-    most = -np.inf
-    for value in row:
-        most = max(most, value)
-    if most == -np.inf:
-        return 0.0
-    for a in range(len(row)):
-        row[a] -= most
-    return most
+AT_ONCE = 1024
+"""Numbers of a batch that go through the same loops together: so many that vector instructions pay, and few enough
+for the first cache."""
+
+LN_2 = 0.6931471803691238, 1.9082149292705877e-10
+"""ln 2 in two parts: a whole number up to 2^20 times the first is exact."""
+
+TAYLOR = tuple(1 / factorial(n) for n in range(14))
+
+HALF_ROOT = 0x3FE6A09E667F3BCD
+"""The bits of the square root of a half."""
 
 
 @compiled
-def prefer(
+def _exp(x: float) -> float:
+    """exp(x) of a number that is not positive, to the last bit or the one before it.
+
+    Made of arithmetic alone, so that a loop of it becomes vector instructions; numba's own is called number by number.
+    """
+    x = max(x, -746.0)  # below it is zero
+    k = np.floor(x / np.log(2.0) + 0.5)  # exp(x) = 2^k exp(r), |r| <= ln(2) / 2
+    r = (x - k * LN_2[0]) - k * LN_2[1]
+    series = 0.0
+    for n in range(13, 1, -1):
+        series = series * r + TAYLOR[n]
+    half = np.int64(k) >> 1  # 2^k may be too small for a normal number; the product of its halves rounds well
+    return float((series * r * r + r + 1.0) * _power_of_two(half) * _power_of_two(np.int64(k) - half))
+
+
+@compiled
+def _power_of_two(k: int) -> float:
+    return float(np.int64((k + 1023) << 52).view(np.float64))  # the bits of the exponent
+
+
+@compiled
+def _log(x: float) -> float:
+    """Ln x of a normal number, likewise."""
+    bits = np.float64(x).view(np.int64)
+    k = (bits - HALF_ROOT) >> 52
+    m = np.int64(bits - (k << 52)).view(np.float64)  # ln x = k ln 2 + ln m, and m is near one
+    s = (m - 1.0) / (m + 1.0)
+    series = 0.0
+    for n in range(21, 1, -2):
+        series = series * s * s + 1 / n
+    return float(k * np.log(2.0) + 2.0 * (s + s * s * s * series))
+
+
+@compiled
+def _take_peaks(rows: FloatArray, peak: FloatArray) -> None:
+    """Take the largest off each row [n, A] and put it into peak [n]; nothing is taken where all are -inf."""
+    for s in range(len(rows)):
+        row = rows[s]
+        most = row[0]
+        for a in range(1, len(row)):
+            most = max(most, row[a])
+        peak[s] = most
+        if most > -np.inf:
+            for a in range(len(row)):
+                row[a] -= most
+
+
+@compiled
+def _take_sums(rows: FloatArray, total: FloatArray, divide: bool) -> bool:
+    """Put the sum of each row [n, A] into total [n], one if it is zero, and divide by it; whether none is zero."""
+    positive = True
+    for s in range(len(rows)):
+        row, each = rows[s], 0.0
+        for a in range(len(row)):
+            each += row[a]
+        if each == 0.0:
+            positive, each = False, 1.0
+        total[s] = each
+        if divide:
+            for a in range(len(row)):
+                row[a] /= each
+    return positive
+
+
+@compiled
+def settle(now: FloatArray, rule: FloatArray, log_gamma: FloatArray, wanted: bool, start: int, stop: int) -> bool:
+    """From E[ln gamma(next state)] to the rule, in place, and to ln gamma, for a range of states; if gamma has no zero.
+
+    Parameters
+    ----------
+    now : [batch, S * A]
+        What else counts for an action, ln ideal.rule - alpha.
+    rule : [batch, S * A]
+        Left undivided if it is not wanted.
+    log_gamma : [batch, S]
+
+    Paper: gamma and the rule in Theorem 1 [th:solution_FPD].
+    """
+    A = rule.shape[1] // log_gamma.shape[1]
+    rows, gamma = rule.reshape(-1, A)[start:stop], log_gamma.reshape(-1)[start:stop]
+    flat, also = rows.reshape(-1), now.reshape(-1)[start * A : stop * A]  # long loops become vector instructions
+    for i in range(len(flat)):
+        flat[i] += also[i]
+    _take_peaks(rows, gamma)
+    for i in range(len(flat)):
+        flat[i] = _exp(flat[i])
+    total = np.empty(len(gamma))
+    feasible = _take_sums(rows, total, wanted)
+    for s in range(len(gamma)):
+        gamma[s] += _log(total[s])
+    return feasible
+
+
+@compiled
+def expect(
+    first: IntArray,
+    column: IntArray,
+    entry: FloatArray,
+    unseen: FloatArray,
+    total: FloatArray,
+    values: FloatArray,
+    out: FloatArray,
+    batch: tuple[int, int],
+    states: tuple[int, int],
+) -> None:
+    """E[values(next state) | state, action] for a range of the batch and of the states.
+
+    Parameters
+    ----------
+    first, column, entry
+        Sparse rows (system, state, action): where each begins, next states, and weights of them.
+    unseen, total : [systems * S * A]
+        Weight of every next state beside the entries; what all weights add up to.
+    values : [batch, S]
+    out : [batch, S * A]
+
+    Systems are repeated along the batch: element b is of system b % systems.
+    """
+    S, rows = values.shape[1], out.shape[1]
+    A = rows // S
+    for b in range(batch[0], batch[1]):
+        shift = b % (len(total) // rows) * rows
+        everywhere = 0.0
+        for s in range(S):
+            everywhere += values[b, s]
+        i = first[shift + states[0] * A]
+        for row in range(states[0] * A, states[1] * A):
+            weight, end = unseen[shift + row], first[shift + row + 1]
+            mean = weight * everywhere if weight > 0 else 0.0
+            while i < end:
+                mean += entry[np.uint64(i)] * values[b, np.uint32(column[np.uint64(i)])]
+                i += 1
+            out[b, row] = mean / total[shift + row]
+
+
+@compiled
+def plan(
     first: IntArray,
     column: IntArray,
     entry: FloatArray,
     unseen: FloatArray,
     total: FloatArray,
     now: FloatArray,
-    values: FloatArray,
-    rule: FloatArray,
-    peak: FloatArray,
-    start: int,
+    policy: FloatArray,
+    log_gamma: FloatArray,
+    batch: tuple[int, int],
+    states: tuple[int, int],
+    epochs: tuple[int, int],
 ) -> bool:
-    """Preference of each action, now + E[values(next_state)], less the largest in its state, into ``rule``.
+    """Design backward over a range of epochs, for a range of the batch and of the states, on a model as in `expect`.
 
-    False if what has a weight everywhere has -inf somewhere: there is no such preference.
+    Returns whether gamma has no zero.
 
     Parameters
     ----------
-    first, column, entry
-        Sparse rows (system, state, action): where each begins, next states, and weights of them.
-    unseen, total : [systems, S, A]
-        Weight of every next state beside the entries; what all weights add up to.
-    now, rule : [batch, states, A]
-    values : [batch, S]
-    peak : [batch, states]
-        What is taken off: the largest preference, or 0 where all are -inf.
-    start : int
-        The first of the states.
-
-    Systems are repeated along the batch: element b is of system b % systems.
+    now : [1 or H, batch, S * A]
+        ln ideal.rule - alpha.
+    policy : [kept, batch, S * A]
+        Rules of the first epochs; one that is not kept gives way to the one before it.
+    log_gamma : [H + 1, batch, S]
     """
-    systems, S, A = total.shape
-    possible = True
-    for b in range(len(rule)):
-        system = b % systems
-        everywhere = 0.0
-        for value in values[b]:
-            everywhere += value
-        for s in range(rule.shape[1]):
-            for a in range(A):
-                row = (system * S + start + s) * A + a
-                begin, number = first[row], first[row + 1] - first[row]
-                entries, columns = entry[begin : begin + number], column[begin : begin + number]
-                mean = 0.0
-                if unseen[system, start + s, a] > 0:
-                    mean = unseen[system, start + s, a] * everywhere
-                    possible &= everywhere > -np.inf
-                for i in range(number):
-                    mean += entries[i] * values[b, np.uint32(columns[i])]
-                rule[b, s, a] = now[b, s, a] + mean / total[system, start + s, a]
-            peak[b, s] = _take_peak(rule[b, s])
-    return possible
+    kept, horizon = len(policy), len(log_gamma) - 1
+    S, rows = log_gamma.shape[2], policy.shape[2]
+    together = max(1, AT_ONCE // rows) if states[1] - states[0] == S else 1
+    feasible = True
+    for low in range(batch[0], batch[1], together):
+        high = min(low + together, batch[1])
+        start, stop = low * S + states[0], (high - 1) * S + states[1]
+        for epoch in range(epochs[1] - 1, epochs[0] - 1, -1):
+            rule = policy[min(epoch, kept - 1)]
+            if epoch + 1 == horizon:
+                rule.reshape(-1, rows // S)[start:stop] = 0.0  # ln gamma at the end
+            else:
+                expect(first, column, entry, unseen, total, log_gamma[epoch + 1], rule, (low, high), states)
+            also, gamma = now[min(epoch, len(now) - 1)], log_gamma[epoch]
+            feasible &= settle(also, rule, gamma, epoch < kept, start, stop)
+    return feasible
 
 
 @compiled
-def times(
-    first: IntArray, column: IntArray, entry: FloatArray, systems: int, values: FloatArray, out: FloatArray, start: int
+def spread(first: IntArray, column: IntArray, entry: FloatArray, rows: IntArray, columns: int) -> FloatArray:
+    """Some of the sparse rows, as tables: [n] -> [n, columns]."""
+    out = np.zeros((len(rows), columns))
+    for i in range(len(rows)):
+        for at in range(first[rows[i]], first[rows[i] + 1]):
+            out[i, column[at]] = entry[at]
+    return out
+
+
+@compiled
+def _find(first: IntArray, column: IntArray, row: int, wanted: int) -> int:
+    """Place of a column among the entries, or where it would go."""
+    return int(first[row] + np.searchsorted(column[first[row] : first[row + 1]], wanted))
+
+
+@compiled
+def tally(
+    first: IntArray,
+    count: FloatArray,
+    unseen: FloatArray,
+    columns: int,
+    rows: IntArray,
+    total: FloatArray,
+    negentropy: FloatArray,
 ) -> None:
-    """Sum of entry * values(next_state) over rows as in `prefer`: values [batch, S] -> out [batch, states, A]."""
-    batch, states, A = out.shape
-    S = values.shape[1]
-    for b in range(batch):
-        for s in range(states):
-            for a in range(A):
-                row = (b % systems * S + start + s) * A + a
-                begin, number = first[row], first[row + 1] - first[row]
-                entries, columns = entry[begin : begin + number], column[begin : begin + number]
-                total = 0.0
-                for i in range(number):
-                    total += entries[i] * values[b, np.uint32(columns[i])]
-                out[b, s, a] = total
+    """Sum of the weights w of all columns, and of p ln p over their shares p, for some rows of counts.
+
+    Parameters
+    ----------
+    first, count
+        Sparse rows of counts.
+    unseen : [all rows]
+        Weight of every column beside its count.
+    rows : [n]
+    total, negentropy : [all rows]
+        What is worked out: sum of w, and sum of p ln p = (sum of w ln w) / total - ln total.
+    """
+    light, of_light = 0.0, 0.0  # a weight, and w ln w of it; the same in most rows
+    for r in rows:
+        if unseen[r] != light:
+            light = unseen[r]
+            of_light = light * np.log(light) if light > 0 else 0.0
+        weight, xlogx = columns * light, (columns - first[r + 1] + first[r]) * of_light
+        for i in range(first[r], first[r + 1]):
+            w = count[i] + light
+            weight += count[i]
+            xlogx += w * np.log(w) if w > 0 else 0.0
+        total[r] = weight
+        negentropy[r] = xlogx / weight - np.log(weight)
 
 
 @compiled
-def centre(rule: FloatArray, peak: FloatArray) -> None:
-    """Take off preferences [batch, states, A] the largest in each state, or 0 where all are -inf: peak [batch, S]."""
-    for b in range(rule.shape[0]):
-        for s in range(rule.shape[1]):
-            peak[b, s] = _take_peak(rule[b, s])
+def count(
+    first: IntArray, column: IntArray, entry: FloatArray, left: FloatArray, row: IntArray, next_state: IntArray
+) -> IntArray:
+    """Count a record in each of the given rows [n], where the transition has an entry; the places of those without.
+
+    Rows without a weight in ``left`` end an episode: they stay as they are.
+    """
+    new = np.empty(len(row), dtype=np.int64)
+    number = 0
+    for i in range(len(row)):
+        r = row[i]
+        if left[r] > 0:
+            at = _find(first, column, r, next_state[i])
+            if at < first[r + 1] and column[at] == next_state[i]:
+                entry[at] += 1.0
+            else:
+                new[number] = i
+                number += 1
+    return new[:number]
 
 
 @compiled
-def settle(rule: FloatArray, peak: FloatArray) -> None:
-    """From exp(preference - peak) to distributions in place; peak [batch, states] becomes ln of the sum of exp."""
-    for b in range(rule.shape[0]):
-        for s in range(rule.shape[1]):
-            total = 0.0
-            for a in range(rule.shape[2]):
-                total += rule[b, s, a]
-            peak[b, s] += np.log(total) if total > 0 else -np.inf
-            for a in range(rule.shape[2]):
-                rule[b, s, a] /= total if total > 0 else 1.0
+def insert(
+    first: IntArray, column: IntArray, entry: FloatArray, row: IntArray, next_state: IntArray
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """The sparse rows with one more entry, of zero, in each of the given rows, which ascend."""
+    number = len(column) + len(row)
+    starts, columns, entries = first.copy(), np.empty(number, dtype=column.dtype), np.zeros(number)
+    done = 0
+    for i in range(len(row)):
+        at = _find(first, column, row[i], next_state[i])
+        columns[done + i : at + i], entries[done + i : at + i] = column[done:at], entry[done:at]
+        columns[at + i] = next_state[i]
+        starts[row[i] + 1 : row[i + 1] + 1 if i + 1 < len(row) else len(first)] += i + 1
+        done = at
+    columns[done + len(row) :], entries[done + len(row) :] = column[done:], entry[done:]
+    return starts, columns, entries

@@ -8,7 +8,6 @@ plus a constant, so the dense tensor is never needed. ``-inf`` is a legal value 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import pairwise
@@ -20,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from pastwise.counts import TransitionCounts, flat_key
 from pastwise.numerics import (
+    CORES,
     FloatArray,
     IntArray,
     batch_index,
@@ -38,6 +38,15 @@ ALL = slice(None)
 
 MANY_ENTRIES = 500_000
 """A block of a sparse model has about so many entries: what is worked out for it stays in a core's cache."""
+
+MUCH_WORK = 200_000
+"""Entries to be added up, for all epochs, that are worth a thread."""
+
+LARGE_BLOCK = 2**25
+"""Bytes of a dense tensor that are multiplied at a time: enough for BLAS to use its threads."""
+
+BLAS_PAYS = 32
+"""From so many states on BLAS is called; up to them a call takes longer than what it does."""
 
 FEW_STATES = 8
 """Up to so many states a learned model keeps an entry for every transition, seen or not: none is ever inserted."""
@@ -66,18 +75,11 @@ class TransitionModel(Protocol):
         """Sum of p ln p over next states: [*shape, S, A]; the same for every goal."""
         ...
 
-    @property
-    def blocks(self) -> Sequence[slice]:
-        """Ranges of states that are best worked on one by one, or side by side; together all states."""
-        ...
+    def plan(self, now: FloatArray, policy: FloatArray, log_gamma: FloatArray) -> None:
+        """Fill in the rules [kept, batch, S * A] of the first epochs, and ln gamma [H + 1, batch, S], from the end on.
 
-    def prefer(
-        self, now: FloatArray, values: FloatArray, rule: FloatArray, peak: FloatArray, states: slice = ALL
-    ) -> None:
-        """Write now + E[values(next_state) | state, action], less its peak in each state, into ``rule``.
-
-        For a block of states: now, rule [batch, states, A]; peak [batch, states]. The values [batch, S] are of as many
-        goals, or of each system, or of systems within goals. Where all actions are -inf the peak is 0.
+        Theorem 1, given ``now``, ln ideal.rule - alpha: [1 or H, batch, S * A]. The batch is of as many goals, or of
+        each system, or of systems within goals.
         """
         ...
 
@@ -103,6 +105,13 @@ def require_last(shape: tuple[int, ...], batch: tuple[int, ...]) -> None:
         )
 
 
+def _ranges(length: int, number: int) -> list[tuple[int, int]]:
+    """About so many ranges that together are ``range(length)``: at least one, none empty."""
+    if number <= 1:
+        return [(0, length)]
+    return list(pairwise(np.linspace(0, length, min(number, length) + 1).astype(int).tolist()))
+
+
 class DenseModel:
     """A transition model kept as the tensor ``transition [..., S, A, S]``, which is not copied.
 
@@ -123,26 +132,37 @@ class DenseModel:
             raise ValueError(f"a transition tensor is [..., state, action, next_state]; got shape {shape}")
         self.shape = shape[:-3]
         self.num_states, self.num_actions = shape[-1], shape[-2]
+        self._blocks = _ranges(shape[-3] * shape[-2], self.transition.nbytes // LARGE_BLOCK)
 
     @cached_property
     def negentropy(self) -> FloatArray:
         """Sum of p ln p over next states: [*shape, S, A]."""
         return frozen(xlogx(self.transition).sum(axis=-1, dtype=np.float64))
 
-    @property
-    def blocks(self) -> Sequence[slice]:
-        """All states: BLAS has its own threads."""
-        return (ALL,)
+    @cached_property
+    def _entries(self) -> _Entries:
+        key = np.flatnonzero(self.transition)
+        data = self.transition.ravel()[key].astype(np.float64)
+        return _Entries.by_key(key, data, self.shape, self.num_states, self.num_actions)
 
-    def prefer(
-        self, now: FloatArray, values: FloatArray, rule: FloatArray, peak: FloatArray, states: slice = ALL
-    ) -> None:
-        """Write now + E[values(next_state) | state, action], less its peak in each state, into ``rule``."""
+    def plan(self, now: FloatArray, policy: FloatArray, log_gamma: FloatArray) -> None:
+        """Fill in the rules of the first epochs, and ln gamma, from the end on."""
         from pastwise import kernels
 
-        by_system = values.reshape(-1, *self.shape, self.num_states)
-        np.add(now, self.expect(by_system).reshape(now.shape), out=rule)
-        kernels.centre(rule, peak)
+        if self.num_states < BLAS_PAYS:
+            self._entries.plan(*self._entries.seen_alone, now, policy, log_gamma)
+            return
+        horizon, expect = len(log_gamma) - 1, self._apply
+        for epoch in reversed(range(horizon)):
+            rule = policy[min(epoch, len(policy) - 1)]
+            if epoch + 1 == horizon:
+                rule[...] = 0.0  # ln gamma at the end
+            else:
+                by_system = log_gamma[epoch + 1].reshape(-1, *self.shape, self.num_states)
+                rule[...] = expect(by_system).reshape(rule.shape)
+            also, gamma = now[min(epoch, len(now) - 1)], log_gamma[epoch]
+            if not kernels.settle(also, rule, gamma, epoch < len(policy), 0, gamma.size):
+                expect = self.expect  # there is -inf among the values
 
     def expect(self, values: FloatArray) -> FloatArray:
         """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
@@ -162,8 +182,18 @@ class DenseModel:
             product = (rows @ values[..., None])[..., 0]
             lead = product.shape[:-1]
         else:
-            product = rows @ values.ravel() if prod(lead) == 1 else values @ rows.T
+            product = self._to_and_fro(rows, values.ravel()) if prod(lead) == 1 else values @ rows.T
         return np.asarray(product.reshape(*lead, S, A))
+
+    def _to_and_fro(self, rows: Any, values: Any) -> Any:
+        """Rows @ values, beginning at the end that was read last, some of which is still in the cache."""
+        if len(self._blocks) == 1:
+            return rows @ values
+        self._blocks = self._blocks[::-1]
+        product = np.empty(len(rows), dtype=rows.dtype)
+        for start, stop in self._blocks:
+            np.dot(rows[start:stop], values, out=product[start:stop])
+        return product
 
     def expect_each(self, values: FloatArray) -> FloatArray:
         """Expectation of values that depend on state and action too: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
@@ -175,82 +205,105 @@ class DenseModel:
 
 
 class _Entries:
-    """Non-zero entries of a tensor [*shape, S, A, S], by ascending flat key, and sums over them."""
+    """Entries of a tensor [*shape, S, A, S], row by row of (system, state, action), and sums over them.
+
+    Row r has the next states ``next_state[first[r] : first[r + 1]]``, ascending and in 32 bits, and their ``data``.
+    """
 
     def __init__(
-        self, key: IntArray, data: FloatArray, shape: tuple[int, ...], num_states: int, num_actions: int
+        self,
+        first: IntArray,
+        next_state: Any,
+        data: FloatArray,
+        shape: tuple[int, ...],
+        num_states: int,
+        num_actions: int,
     ) -> None:
-        self.key, self.data, self.shape = key, data, shape
-        self.num_states, self.num_actions = num_states, num_actions
-        self.num_rows = prod(shape) * num_states * num_actions
+        self.first, self.next_state, self.data, self.shape = first, next_state, data, shape
+        self.num_states, self.num_actions, self.num_rows = num_states, num_actions, len(first) - 1
 
-    @cached_property
+    @staticmethod
+    def by_key(key: IntArray, data: FloatArray, shape: tuple[int, ...], num_states: int, num_actions: int) -> _Entries:
+        """The entries at these places, ascending, of the flat tensor."""
+        row = key // num_states
+        first = np.zeros(prod(shape) * num_states * num_actions + 1, dtype=np.int64)
+        np.cumsum(np.bincount(row, minlength=len(first) - 1), out=first[1:])
+        return _Entries(first, (key - row * num_states).astype(np.int32), data, shape, num_states, num_actions)
+
+    @property
     def row(self) -> IntArray:
-        """Flat (state, action) of each entry."""
-        return self.key // self.num_states
+        """Flat (system, state, action) of each entry."""
+        return np.repeat(np.arange(self.num_rows), np.diff(self.first))
+
+    def spread(self, rows: IntArray) -> FloatArray:
+        """The rows as tables: [n] -> [n, S]."""
+        from pastwise import kernels
+
+        return kernels.spread(self.first, self.next_state, self.data, rows, self.num_states)
+
+    def insert(self, row: IntArray, next_state: IntArray) -> None:
+        """Make room for entries in rows that are in ascending order: zeros, for now."""
+        from pastwise import kernels
+
+        self.first, self.next_state, self.data = kernels.insert(self.first, self.next_state, self.data, row, next_state)
 
     @cached_property
-    def first(self) -> IntArray:
-        """Place of the first entry of each row, and the number of entries: [rows + 1]."""
-        return np.searchsorted(self.row, np.arange(self.num_rows + 1))
+    def blocks(self) -> list[tuple[int, int]]:
+        """Ranges of states of about `MANY_ENTRIES` each; all states where there are several systems."""
+        return _ranges(self.num_states, 1 if self.shape else len(self.data) // MANY_ENTRIES)
 
     @cached_property
-    def next_state(self) -> Any:
-        """Next state of each entry, in 32 bits."""
-        return (self.key % self.num_states).astype(np.int32)
-
-    @cached_property
-    def blocks(self) -> tuple[slice, ...]:
-        """Ranges of states of about `MANY_ENTRIES` each; a batch is one."""
-        number = 1 if self.shape else max(1, len(self.key) // MANY_ENTRIES)
-        edges = np.linspace(0, self.num_states, min(number, self.num_states) + 1).astype(int).tolist()
-        return tuple(slice(*pair) for pair in pairwise(edges))
+    def seen_alone(self) -> tuple[FloatArray, FloatArray]:
+        """No weight beside that of the entries, which add up to one: twice [rows]."""
+        return np.broadcast_to(0.0, self.num_rows), np.broadcast_to(1.0, self.num_rows)
 
     def per_row(self, values: FloatArray) -> FloatArray:
         """Sum of one number per entry over each row: [rows]."""
         return group_sum(self.row, values, self.num_rows)
 
-    def times(self, values: FloatArray) -> FloatArray:
-        """Sum of entry * values(next_state) over each row: [..., S] -> [..., S, A]."""
-        values = np.broadcast_to(values, np.broadcast_shapes(values.shape, (*self.shape, self.num_states)))
-        require_last(self.shape, values.shape[:-1])
-        out = np.empty((*values.shape, self.num_actions))
-        sums = out.reshape(-1, self.num_states, self.num_actions)
-        with side_by_side(self.blocks) as each_block:
-            each_block(partial(self._sum, values.reshape(-1, self.num_states), sums))
-        return out
+    def expect(self, unseen: FloatArray, total: FloatArray, values: FloatArray) -> FloatArray:
+        """E[values(next_state) | state, action], [..., S] -> [..., S, A], of the entries and a weight beside them.
 
-    def _sum(self, values: FloatArray, out: FloatArray, states: slice) -> None:
-        from pastwise import kernels
-
-        systems = prod(self.shape)
-        kernels.times(self.first, self.next_state, self.data, systems, values, out[:, states], states.start)
-
-    def prefer(
-        self,
-        unseen: FloatArray,
-        total: FloatArray,
-        now: FloatArray,
-        values: FloatArray,
-        rule: FloatArray,
-        peak: FloatArray,
-        states: slice,
-    ) -> bool:
-        """`TransitionModel.prefer` of the entries, with a weight of every next state beside them, out of a total.
-
-        False where that weight falls on a value of -inf.
+        That weight, of every next state, and the total of all are [rows].
         """
         from pastwise import kernels
 
-        model = (self.first, self.next_state, self.data, unseen, total)
-        return kernels.prefer(*model, now, values, rule, peak, states.start or 0)
+        if values.shape[:-1] != self.shape:
+            values = np.broadcast_to(values, np.broadcast_shapes(values.shape, (*self.shape, self.num_states)))
+            require_last(self.shape, values.shape[:-1])
+        out = np.empty((*values.shape, self.num_actions))
+        rows = (self.first, self.next_state, self.data, unseen, total)
+        table, means = values.reshape(-1, self.num_states), out.reshape(-1, self.num_states * self.num_actions)
+        side_by_side(lambda states: kernels.expect(*rows, table, means, (0, len(table)), states), self.blocks)
+        return out
+
+    def plan(
+        self, unseen: FloatArray, total: FloatArray, now: FloatArray, policy: FloatArray, log_gamma: FloatArray
+    ) -> bool:
+        """`TransitionModel.plan` of the entries and a weight beside them, as in `expect`; if gamma has no zero."""
+        from pastwise import kernels
+
+        rows = (self.first, self.next_state, self.data, unseen, total)
+        horizon, batch = len(log_gamma) - 1, log_gamma.shape[1]
+
+        def run(epochs: tuple[int, int], part: tuple[tuple[int, int], tuple[int, int]]) -> bool:
+            return kernels.plan(*rows, now, policy, log_gamma, *part, epochs)
+
+        if len(self.blocks) > 1:  # an epoch needs all states of the one after it
+            parts, feasible = [((0, batch), states) for states in self.blocks], True
+            for epoch in reversed(range(horizon)):
+                feasible &= all(side_by_side(partial(run, (epoch, epoch + 1)), parts))
+            return feasible
+        work = horizon * batch * (len(self.data) + self.num_rows) // max(1, prod(self.shape))
+        parts = [(some, self.blocks[0]) for some in _ranges(batch, min(work // MUCH_WORK, CORES))]
+        return all(side_by_side(partial(run, (0, horizon)), parts))
 
     def times_each(self, values: FloatArray) -> FloatArray:
         """Sum of entry * values(state, action, next_state) over each row: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
         full = (*self.shape, self.num_states, self.num_actions, self.num_states)
         values = np.broadcast_to(values, np.broadcast_shapes(values.shape, full))
         goals = values.shape[: values.ndim - len(full)]
-        where = np.unravel_index(self.key, full)
+        where = np.unravel_index(self.row * self.num_states + self.next_state, full)
         sums = [self.per_row(self.data * table[where]) for table in values.reshape(prod(goals), *full)]
         return np.stack(sums).reshape(*goals, *full[:-1])
 
@@ -279,9 +332,8 @@ class SparseModel:
             raise ValueError(f"a sparse model is [S * A, S]; shape {csr.shape} does not fit A = {num_actions}")
         checked_probabilities("entries", csr.data, sum_to_one=False)
         check_sums("row", np.asarray(csr.sum(axis=1)), self.num_states)
-        row = np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))
-        key = row * self.num_states + csr.indices.astype(np.int64)
-        self._entries = _Entries(key, csr.data, (), self.num_states, num_actions)
+        first, next_state = csr.indptr.astype(np.int64), csr.indices.astype(np.int32)
+        self._entries = _Entries(first, next_state, csr.data, (), self.num_states, num_actions)
 
     @cached_property
     def negentropy(self) -> FloatArray:
@@ -289,21 +341,13 @@ class SparseModel:
         sums = self._entries.per_row(xlogx(self._entries.data))
         return frozen(sums.reshape(self.num_states, self.num_actions))
 
-    @property
-    def blocks(self) -> Sequence[slice]:
-        """Ranges of states that are best worked on one by one, or side by side."""
-        return self._entries.blocks
-
-    def prefer(
-        self, now: FloatArray, values: FloatArray, rule: FloatArray, peak: FloatArray, states: slice = ALL
-    ) -> None:
-        """Write now + E[values(next_state) | state, action], less its peak in each state, into ``rule``."""
-        rows = (1, self.num_states, self.num_actions)
-        self._entries.prefer(np.broadcast_to(0.0, rows), np.broadcast_to(1.0, rows), now, values, rule, peak, states)
+    def plan(self, now: FloatArray, policy: FloatArray, log_gamma: FloatArray) -> None:
+        """Fill in the rules of the first epochs, and ln gamma, from the end on."""
+        self._entries.plan(*self._entries.seen_alone, now, policy, log_gamma)
 
     def expect(self, values: FloatArray) -> FloatArray:
         """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
-        return linear_expectation(self._entries.times, values)
+        return self._entries.expect(*self._entries.seen_alone, values)
 
     def expect_each(self, values: FloatArray) -> FloatArray:
         """Expectation of values that depend on state and action too: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
@@ -311,11 +355,7 @@ class SparseModel:
 
     def row(self, state: IntArray, action: IntArray) -> FloatArray:
         """p(. | state, action): [S]."""
-        entries, row = self._entries, int(state) * self.num_actions + int(action)
-        here = slice(entries.first[row], entries.first[row + 1])
-        dense = np.zeros(self.num_states)
-        dense[entries.next_state[here]] = entries.data[here]
-        return dense
+        return np.asarray(self._entries.spread(np.reshape(state * self.num_actions + action, 1))[0])
 
 
 def _absorbing(counts: TransitionCounts) -> TransitionCounts:
@@ -366,19 +406,20 @@ class LearnedModel:
             counts = _absorbing(counts)
             row_background[..., counts.terminal, :] = 0.0
         self._background = row_background.ravel()
-        key, data = counts.key.copy(), counts.weight.copy()
+        key, data = counts.key, counts.weight.copy()
         if self.num_states <= FEW_STATES:
             size = prod(self.shape) * self.num_states * self.num_actions * self.num_states
             key, data = np.arange(size), group_sum(key, data, size)
-        self._entries = self._with(key, data)
-        absent = self.num_states - self._entries.per_row(np.ones(len(key)))
-        self._total = self._entries.per_row(data) + self.num_states * self._background
-        seen = self._entries.per_row(xlogx(data + self._background[self._entries.row]))
-        self._xlogx = seen + absent * xlogx(self._background)
-        self._negentropy = self._xlogx / self._total - np.log(self._total)
+        self._entries = _Entries.by_key(key, data, self.shape, self.num_states, self.num_actions)
+        self._total, self._negentropy = np.empty((2, self._entries.num_rows))
+        self._tally(np.arange(self._entries.num_rows))
 
-    def _with(self, key: IntArray, data: FloatArray) -> _Entries:
-        return _Entries(key, data, self.shape, self.num_states, self.num_actions)
+    def _tally(self, rows: IntArray) -> None:
+        """Work out what depends on the counts, for some rows."""
+        from pastwise import kernels
+
+        entries, sums = self._entries, (self._total, self._negentropy)
+        kernels.tally(entries.first, entries.data, self._background, self.num_states, rows, *sums)
 
     @property
     def negentropy(self) -> FloatArray:
@@ -388,25 +429,15 @@ class LearnedModel:
     def _by_state_action(self, rows: FloatArray) -> FloatArray:
         return rows.reshape(*self.shape, self.num_states, self.num_actions)
 
-    @property
-    def blocks(self) -> Sequence[slice]:
-        """Ranges of states that are best worked on one by one, or side by side."""
-        return self._entries.blocks
-
-    def prefer(
-        self, now: FloatArray, values: FloatArray, rule: FloatArray, peak: FloatArray, states: slice = ALL
-    ) -> None:
-        """Write now + E[values(next_state) | state, action], less its peak in each state, into ``rule``."""
-        rows = (-1, self.num_states, self.num_actions)
-        unseen, total = self._background.reshape(rows), self._total.reshape(rows)
-        if not self._entries.prefer(unseen, total, now, values, rule, peak, states):
-            self._refuse_impossible(values)
+    def plan(self, now: FloatArray, policy: FloatArray, log_gamma: FloatArray) -> None:
+        """Fill in the rules of the first epochs, and ln gamma, from the end on."""
+        if not self._entries.plan(self._background, self._total, now, policy, log_gamma) and self._background.any():
+            self._refuse_impossible(log_gamma[1:])
 
     def expect(self, values: FloatArray) -> FloatArray:
         """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
         self._refuse_impossible(values)
-        unseen = self._by_state_action(self._background) * fold(np.add, values)[..., None, None]
-        return np.asarray((self._entries.times(values) + unseen) / self._by_state_action(self._total))
+        return self._entries.expect(self._background, self._total, values)
 
     def expect_each(self, values: FloatArray) -> FloatArray:
         """Expectation of values that depend on state and action too: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
@@ -426,40 +457,25 @@ class LearnedModel:
 
     def row(self, state: IntArray, action: IntArray) -> FloatArray:
         """p(. | state, action) for one state and action in each system: [*shape, S]."""
-        first = self._row(state, action)[..., None] * self.num_states
-        position, known = self._find(first + np.arange(self.num_states))
-        seen = np.where(known, self._entries.data[np.where(known, position, 0)] if known.any() else 0.0, 0.0)
         row = self._row(state, action)
-        return np.asarray((seen + self._background[row][..., None]) / self._total[row][..., None])
+        weight = self._entries.spread(row.ravel()).reshape(*row.shape, self.num_states)
+        return np.asarray((weight + self._background[row][..., None]) / self._total[row][..., None])
 
     def _row(self, state: IntArray, action: IntArray) -> IntArray:
         return np.asarray((self._here * self.num_states + state) * self.num_actions + action)
 
-    def _find(self, key: IntArray) -> tuple[IntArray, Any]:
-        """Position of each key among the entries, or where it would go, and whether it is there."""
-        keys = self._entries.key
-        if len(keys) == self._entries.num_rows * self.num_states:  # every transition has its entry
-            return key, np.ones(key.shape, dtype=bool)
-        position = np.searchsorted(keys, key)
-        known = position < len(keys)
-        known[known] = keys[position[known]] == key[known]
-        return position, known
-
     def observe(self, state: IntArray, action: IntArray, next_state: IntArray) -> None:
         """Add one record to each system: arrays [*shape]."""
-        row = self._row(state, action).ravel()
-        key = row * self.num_states + np.ravel(next_state)
-        left = self._background[row] > 0  # a terminal state is never left
-        row, key = row[left], key[left]
-        position, known = self._find(key)
-        if not known.all():
-            entries, new = self._entries, ~known
-            self._entries = self._with(
-                np.insert(entries.key, position[new], key[new]), np.insert(entries.data, position[new], 0.0)
-            )
-            position, _ = self._find(key)
-        before = self._entries.data[position] + self._background[row]
-        self._entries.data[position] += 1
-        self._total[row] += 1
-        self._xlogx[row] += xlogx(before + 1) - xlogx(before)
-        self._negentropy[row] = self._xlogx[row] / self._total[row] - np.log(self._total[row])
+        row, next_state = self._row(state, action).ravel(), np.ravel(next_state)
+        new = self._count(row, next_state)
+        if len(new):
+            self._entries.insert(row[new], next_state[new])
+            self._count(row[new], next_state[new])
+        self._tally(row)
+
+    def _count(self, row: IntArray, next_state: IntArray) -> IntArray:
+        """Count a record in each of these rows where the transition has an entry; the places of those without."""
+        from pastwise import kernels
+
+        entries = self._entries
+        return kernels.count(entries.first, entries.next_state, entries.data, self._background, row, next_state)

@@ -7,9 +7,8 @@ clipped and nothing gets a small constant added. Leading axes, where there are a
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property
 from math import prod
 from typing import Any, Protocol, TypeVar
 
@@ -23,6 +22,7 @@ Indices = IntArray | np.int64 | int
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 ROW_SUM_TOLERANCE = 1e-9
 """How far one entry of a distribution may push its sum from 1; a row of n entries may be n times as far."""
@@ -43,7 +43,7 @@ def require_memory(what: str, shape: Sequence[int], instead: str) -> None:
     Traceback (most recent call last):
     ValueError: an example needs a table of 1,000,000 x 1,000,000 = 1e+12 numbers (8,000 GB); use fewer states
     """
-    number = prod(int(size) for size in shape)
+    number = prod(map(int, shape))
     if 8 * number > LARGEST_TABLE:
         sizes = " x ".join(f"{size:,}" for size in shape)
         size = f"{8 * number / 1e9:,.0f} GB"
@@ -104,21 +104,26 @@ def fold(ufunc: np.ufunc, values: FloatArray) -> FloatArray:
     return np.asarray(total)
 
 
-@contextmanager
-def side_by_side(items: Sequence[Item]) -> Iterator[Callable[[Callable[[Item], None]], None]]:
-    """Something that calls a function for each item, by several threads where there are several items."""
-    if len(items) == 1:
-        yield lambda function: function(items[0])
-        return
+CORES = os.cpu_count() or 1
+"""Threads that can run at a time."""
+
+
+@cache
+def _threads() -> Any:
     from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
+    return ThreadPoolExecutor(CORES)
 
-        def each(function: Callable[[Item], None]) -> None:
-            for _ in threads.map(function, items):
-                pass  # an error of a thread is raised here
 
-        yield each
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_threads.cache_clear)  # threads are not forked
+
+
+def side_by_side(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Results of a function, which must not do the same, for each item: in threads where there are several."""
+    if len(items) == 1:
+        return [function(items[0])]
+    return list(_threads().map(function, items))
 
 
 def normalise(values: FloatArray) -> FloatArray:
