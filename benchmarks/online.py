@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -180,9 +181,9 @@ def _peers(states: int, similarity: Sequence[float], stream: Sequence[Record]) -
 # FPD_learn: one more record, and a new rule.
 
 
-def replan(agent: pw.FPDLearn, memory: Any, stream: Sequence[Record]) -> list[FloatArray]:
+def replan(agent: pw.FPDLearn, past: pw.TransitionCounts, stream: Sequence[Record]) -> list[FloatArray]:
     """The rule in the next state after each record, by ours."""
-    rules, rng = [], np.random.default_rng(0)
+    memory, rules, rng = agent.start(past), [], np.random.default_rng(0)
     for record in stream:
         observed = [np.asarray(index) for index in record]
         agent.observe(memory, *observed)
@@ -190,9 +191,10 @@ def replan(agent: pw.FPDLearn, memory: Any, stream: Sequence[Record]) -> list[Fl
     return rules
 
 
-def replan_by_numpy(model: LearnModel, stream: Sequence[Record]) -> list[FloatArray]:
+def replan_by_numpy(past: LearnModel, stream: Sequence[Record]) -> list[FloatArray]:
     """The same by a vectorised recomputation."""
-    rules = []
+    model, rules = copy(past), []
+    model.counts = past.counts.copy()
     for record in stream:
         model.observe(*record)
         rules.append(model.rule()[record[-1]])
@@ -220,15 +222,15 @@ def one_more_record(scale: Scale) -> Section:
     """FPD_learn online."""
     section = Section(
         "FPD_learn online: one observation, one new rule",
-        f"{ACTIONS} actions, horizon {HORIZON}, after a log of 1,000 records.",
+        f"{ACTIONS} actions, horizon {HORIZON}. Each run begins after a log of 1,000 records and takes in 50 more.",
     )
     points = {}
     for states in scale.pick([10], [30, 100, 300], [30, 100, 300]):
-        log, stream = records(1000, states), records(20, states, 1)
+        log, stream = records(1000, states), records(50, states, 1)
         agent, wanted = pw.FPDLearn(ideal_of(states), HORIZON), wanted_next((0,), states)
-        memory, model = agent.start(counts_of(log, states)), LearnModel(wanted, ACTIONS, HORIZON, log)
+        past, model = counts_of(log, states), LearnModel(wanted, ACTIONS, HORIZON, log)
         contenders = [
-            Contender("pastwise", partial(replan, agent, memory, stream), len(stream)),
+            Contender("pastwise", partial(replan, agent, past, stream), len(stream)),
             Contender("vectorised NumPy", partial(replan_by_numpy, model, stream), len(stream)),
         ]
         if states <= 100:

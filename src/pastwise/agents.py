@@ -159,6 +159,13 @@ class Clone(_Follower):
         return Script(rule[..., None, :, :], batch_index(counts.shape))
 
 
+def _planned(model: TransitionModel, ideal: IdealModel, horizon: int, replay: bool) -> FloatArray:
+    """The rules of a horizon, or the first of them: [..., 1 or horizon, S, A]."""
+    if replay:
+        return design(model, ideal, horizon).policy
+    return first_rule(model, ideal, horizon)[..., None, :, :]
+
+
 @dataclass(frozen=True)
 class FPD(_Follower):
     """Fully probabilistic design on a known model.
@@ -187,9 +194,7 @@ class FPD(_Follower):
     @cached_property
     def policy(self) -> FloatArray:
         """The rules that are followed in turn: [..., 1 or horizon, S, A]."""
-        if self.replay:
-            return design(self.model, self.ideal, self.horizon).policy
-        return first_rule(self.model, self.ideal, self.horizon)[..., None, :, :]
+        return _planned(self.model, self.ideal, self.horizon, self.replay)
 
     def start(self, counts: TransitionCounts, recent: Transitions | None = None) -> Script:
         """Memory at the first epoch; of the log only its shape is used."""
@@ -352,8 +357,8 @@ class FPDLearn:
         """The designed rule in the current states [...]: [..., A]."""
         script = memory.script
         if script is None or script.epoch >= script.policy.shape[-3]:
-            planner = FPD(memory.model, self.ideal, self.horizon, self.replay)
-            script = memory.script = Script(planner.policy, batch_index(memory.model.shape))
+            policy = _planned(memory.model, self.ideal, self.horizon, self.replay)
+            script = memory.script = Script(policy, batch_index(memory.model.shape))
         row = script.row(state)
         require_feasible(row, state)
         return row

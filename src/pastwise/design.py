@@ -104,9 +104,16 @@ def alpha(model: TransitionModel, ideal: IdealModel) -> FloatArray:
 
     Paper: alpha in Theorem 1 [th:solution_FPD].
     """
+    return -_minus_alpha(model, ideal)
+
+
+def _minus_alpha(model: TransitionModel, ideal: IdealModel) -> FloatArray:
     if ideal.concerns_next_states_only:
-        return model.negentropy - model.expect(ideal.log_transition[..., 0, 0, :])
-    return model.negentropy - model.expect_each(ideal.log_transition)
+        expected = model.expect(ideal.log_transition[..., 0, 0, :])
+    else:
+        expected = model.expect_each(ideal.log_transition)
+    expected -= model.negentropy
+    return expected
 
 
 def _backward(
@@ -119,7 +126,7 @@ def _backward(
             f"the ideal has {ideal.num_states} states and {ideal.num_actions} actions, the model {S} and {A}"
         )
     require_horizon(horizon)
-    minus_alpha = -alpha(model, ideal)
+    minus_alpha = _minus_alpha(model, ideal)
     if rules is None:
         now = (ideal.log_rule_allowed + minus_alpha)[None]
     else:

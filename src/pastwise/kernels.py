@@ -185,8 +185,8 @@ def _take_sums(rows: FloatArray, total: FloatArray, divide: bool) -> bool:
 
 
 @compiled
-def settle(now: FloatArray, rule: FloatArray, log_gamma: FloatArray, wanted: bool, start: int, stop: int) -> bool:
-    """From E[ln gamma(next state)] to the rule, in place, and to ln gamma, for a range of states; if gamma has no zero.
+def settle(now: FloatArray, rule: FloatArray, log_gamma: FloatArray, wanted: bool, states: tuple[int, int]) -> bool:
+    """From E[ln gamma(next state)] to the rule, in place, and to ln gamma; whether gamma has no zero.
 
     Parameters
     ----------
@@ -195,10 +195,12 @@ def settle(now: FloatArray, rule: FloatArray, log_gamma: FloatArray, wanted: boo
     rule : [batch, S * A]
         Left undivided if it is not wanted.
     log_gamma : [batch, S]
+    states : tuple of int
+        Range of the batch * S states that is worked on.
 
     Paper: gamma and the rule in Theorem 1 [th:solution_FPD].
     """
-    A = rule.shape[1] // log_gamma.shape[1]
+    A, (start, stop) = rule.shape[1] // log_gamma.shape[1], states
     rows, gamma = rule.reshape(-1, A)[start:stop], log_gamma.reshape(-1)[start:stop]
     flat, also = rows.reshape(-1), now.reshape(-1)[start * A : stop * A]  # long loops become vector instructions
     for i in range(len(flat)):
@@ -214,12 +216,23 @@ def settle(now: FloatArray, rule: FloatArray, log_gamma: FloatArray, wanted: boo
 
 
 @compiled
+def _even_share(unseen: FloatArray, first: int, values: FloatArray, out: FloatArray, b: int, rows: Any) -> None:
+    """The part of E[values] that comes from the weight of every next state, for a range of rows of element b."""
+    everywhere = 0.0
+    for value in values[b]:
+        everywhere += value
+    for row in range(*rows):
+        weight = unseen[first + row]
+        out[b, row] = weight * everywhere if weight > 0 else 0.0
+
+
+@compiled
 def expect(
     first: IntArray,
     column: IntArray,
     entry: FloatArray,
-    unseen: FloatArray,
-    total: FloatArray,
+    unseen: FloatArray | None,
+    total: FloatArray | None,
     values: FloatArray,
     out: FloatArray,
     batch: tuple[int, int],
@@ -231,28 +244,33 @@ def expect(
     ----------
     first, column, entry
         Sparse rows (system, state, action): where each begins, next states, and weights of them.
-    unseen, total : [systems * S * A]
-        Weight of every next state beside the entries; what all weights add up to.
+    unseen, total : [systems * S * A], or None
+        Weight of every next state beside the entries; what all weights add up to. Without them, 0 and 1.
     values : [batch, S]
     out : [batch, S * A]
 
     Systems are repeated along the batch: element b is of system b % systems.
     """
-    S, rows = values.shape[1], out.shape[1]
-    A = rows // S
+    S, rows, one = values.shape[1], out.shape[1], np.uint64(1)  # signed indices may count from the end: slow loops
+    begin, end = np.uint64(states[0] * (rows // S)), np.uint64(states[1] * (rows // S))
     for b in range(batch[0], batch[1]):
-        shift = b % (len(total) // rows) * rows
-        everywhere = 0.0
-        for s in range(S):
-            everywhere += values[b, s]
-        i = first[shift + states[0] * A]
-        for row in range(states[0] * A, states[1] * A):
-            weight, end = unseen[shift + row], first[shift + row + 1]
-            mean = weight * everywhere if weight > 0 else 0.0
-            while i < end:
-                mean += entry[np.uint64(i)] * values[b, np.uint32(column[np.uint64(i)])]
-                i += 1
-            out[b, row] = mean / total[shift + row]
+        shift = np.uint64(b % ((len(first) - 1) // rows) * rows)
+        if unseen is None:
+            out[b, begin:end] = 0.0
+        else:
+            _even_share(unseen, shift, values, out, b, (begin, end))
+        i = np.uint64(first[shift + begin])
+        for row in range(begin, end):
+            stop = np.uint64(first[shift + row + one])
+            if i < stop:
+                mean = out[b, row]
+                while i < stop:
+                    mean += entry[i] * values[b, np.uint32(column[i])]
+                    i += one
+                out[b, row] = mean
+        if total is not None:
+            for row in range(begin, end):
+                out[b, row] /= total[shift + row]
 
 
 @compiled
@@ -260,8 +278,8 @@ def plan(
     first: IntArray,
     column: IntArray,
     entry: FloatArray,
-    unseen: FloatArray,
-    total: FloatArray,
+    unseen: FloatArray | None,
+    total: FloatArray | None,
     now: FloatArray,
     policy: FloatArray,
     log_gamma: FloatArray,
@@ -295,7 +313,7 @@ def plan(
             else:
                 expect(first, column, entry, unseen, total, log_gamma[epoch + 1], rule, (low, high), states)
             also, gamma = now[min(epoch, len(now) - 1)], log_gamma[epoch]
-            feasible &= settle(also, rule, gamma, epoch < kept, start, stop)
+            feasible &= settle(also, rule, gamma, epoch < kept, (start, stop))
     return feasible
 
 
@@ -352,7 +370,7 @@ def tally(
 
 
 @compiled
-def count(
+def _count(
     first: IntArray, column: IntArray, entry: FloatArray, left: FloatArray, row: IntArray, next_state: IntArray
 ) -> IntArray:
     """Count a record in each of the given rows [n], where the transition has an entry; the places of those without.
@@ -374,18 +392,38 @@ def count(
 
 
 @compiled
-def insert(
+def _insert(
     first: IntArray, column: IntArray, entry: FloatArray, row: IntArray, next_state: IntArray
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """The sparse rows with one more entry, of zero, in each of the given rows, which ascend."""
+    """The sparse rows with one more entry, of one, in each of the given rows, which ascend."""
     number = len(column) + len(row)
-    starts, columns, entries = first.copy(), np.empty(number, dtype=column.dtype), np.zeros(number)
+    starts, columns, entries = first.copy(), np.empty(number, dtype=column.dtype), np.empty(number)
     done = 0
     for i in range(len(row)):
         at = _find(first, column, row[i], next_state[i])
         columns[done + i : at + i], entries[done + i : at + i] = column[done:at], entry[done:at]
-        columns[at + i] = next_state[i]
+        columns[at + i], entries[at + i] = next_state[i], 1.0
         starts[row[i] + 1 : row[i + 1] + 1 if i + 1 < len(row) else len(first)] += i + 1
         done = at
     columns[done + len(row) :], entries[done + len(row) :] = column[done:], entry[done:]
     return starts, columns, entries
+
+
+@compiled
+def observe(
+    first: IntArray,
+    column: IntArray,
+    count: FloatArray,
+    unseen: FloatArray,
+    columns: int,
+    row: IntArray,
+    next_state: IntArray,
+    total: FloatArray,
+    negentropy: FloatArray,
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Count one more record in each of the given rows, which ascend, and `tally` them: the sparse rows after that."""
+    new = _count(first, column, count, unseen, row, next_state)
+    if len(new):
+        first, column, count = _insert(first, column, count, row[new], next_state[new])
+    tally(first, count, unseen, columns, row, total, negentropy)
+    return first, column, count

@@ -39,10 +39,10 @@ ALL = slice(None)
 MANY_ENTRIES = 500_000
 """A block of a sparse model has about so many entries: what is worked out for it stays in a core's cache."""
 
-MUCH_WORK = 200_000
-"""Entries to be added up, for all epochs, that are worth a thread."""
+MUCH_WORK = 100_000
+"""Numbers to be worked out that are worth a thread."""
 
-LARGE_BLOCK = 2**25
+LARGE_BLOCK = 2**24
 """Bytes of a dense tensor that are multiplied at a time: enough for BLAS to use its threads."""
 
 BLAS_PAYS = 32
@@ -132,6 +132,7 @@ class DenseModel:
             raise ValueError(f"a transition tensor is [..., state, action, next_state]; got shape {shape}")
         self.shape = shape[:-3]
         self.num_states, self.num_actions = shape[-1], shape[-2]
+        self._rows = self.transition.reshape(*self.shape, shape[-3] * shape[-2], shape[-1])
         self._blocks = _ranges(shape[-3] * shape[-2], self.transition.nbytes // LARGE_BLOCK)
 
     @cached_property
@@ -150,19 +151,27 @@ class DenseModel:
         from pastwise import kernels
 
         if self.num_states < BLAS_PAYS:
-            self._entries.plan(*self._entries.seen_alone, now, policy, log_gamma)
+            self._entries.plan(None, None, now, policy, log_gamma)
             return
-        horizon, expect = len(log_gamma) - 1, self._apply
+        horizon, feasible = len(log_gamma) - 1, True
         for epoch in reversed(range(horizon)):
             rule = policy[min(epoch, len(policy) - 1)]
             if epoch + 1 == horizon:
                 rule[...] = 0.0  # ln gamma at the end
             else:
-                by_system = log_gamma[epoch + 1].reshape(-1, *self.shape, self.num_states)
-                rule[...] = expect(by_system).reshape(rule.shape)
+                self._expect_into(rule, log_gamma[epoch + 1], feasible)
             also, gamma = now[min(epoch, len(now) - 1)], log_gamma[epoch]
-            if not kernels.settle(also, rule, gamma, epoch < len(policy), 0, gamma.size):
-                expect = self.expect  # there is -inf among the values
+            feasible = kernels.settle(also, rule, gamma, epoch < len(policy), (0, gamma.size))
+
+    def _expect_into(self, out: FloatArray, values: FloatArray, finite: bool) -> None:
+        """`expect` of a batch: [batch, S] -> [batch, S * A]."""
+        if not finite or self.shape or self.transition.dtype != np.float64:
+            by_system = values.reshape(-1, *self.shape, self.num_states)
+            out[...] = (self._apply if finite else self.expect)(by_system).reshape(out.shape)
+        elif len(values) == 1:
+            self._to_and_fro(values[0], out[0])
+        else:
+            np.matmul(values, self._rows.T, out=out)
 
     def expect(self, values: FloatArray) -> FloatArray:
         """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
@@ -176,24 +185,22 @@ class DenseModel:
         return self._product(values)
 
     def _product(self, values: Any) -> FloatArray:
-        S, A = self.num_states, self.num_actions
-        rows, lead = self.transition.reshape(*self.shape, S * A, S), values.shape[:-1]
+        S, A, lead = self.num_states, self.num_actions, values.shape[:-1]
         if self.shape:
-            product = (rows @ values[..., None])[..., 0]
+            product = (self._rows @ values[..., None])[..., 0]
             lead = product.shape[:-1]
+        elif prod(lead) == 1:
+            product = np.empty(S * A, dtype=values.dtype)
+            self._to_and_fro(values.ravel(), product)
         else:
-            product = self._to_and_fro(rows, values.ravel()) if prod(lead) == 1 else values @ rows.T
+            product = values @ self._rows.T
         return np.asarray(product.reshape(*lead, S, A))
 
-    def _to_and_fro(self, rows: Any, values: Any) -> Any:
-        """Rows @ values, beginning at the end that was read last, some of which is still in the cache."""
-        if len(self._blocks) == 1:
-            return rows @ values
+    def _to_and_fro(self, values: Any, out: Any) -> None:
+        """One product, [S] -> [S * A], beginning at the end that was read last, some of which is still in the cache."""
         self._blocks = self._blocks[::-1]
-        product = np.empty(len(rows), dtype=rows.dtype)
         for start, stop in self._blocks:
-            np.dot(rows[start:stop], values, out=product[start:stop])
-        return product
+            np.dot(self._rows[start:stop], values, out=out[start:stop])
 
     def expect_each(self, values: FloatArray) -> FloatArray:
         """Expectation of values that depend on state and action too: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
@@ -231,6 +238,11 @@ class _Entries:
         return _Entries(first, (key - row * num_states).astype(np.int32), data, shape, num_states, num_actions)
 
     @property
+    def rows(self) -> tuple[IntArray, Any, FloatArray]:
+        """All of them, as kernels take them."""
+        return self.first, self.next_state, self.data
+
+    @property
     def row(self) -> IntArray:
         """Flat (system, state, action) of each entry."""
         return np.repeat(np.arange(self.num_rows), np.diff(self.first))
@@ -239,32 +251,21 @@ class _Entries:
         """The rows as tables: [n] -> [n, S]."""
         from pastwise import kernels
 
-        return kernels.spread(self.first, self.next_state, self.data, rows, self.num_states)
-
-    def insert(self, row: IntArray, next_state: IntArray) -> None:
-        """Make room for entries in rows that are in ascending order: zeros, for now."""
-        from pastwise import kernels
-
-        self.first, self.next_state, self.data = kernels.insert(self.first, self.next_state, self.data, row, next_state)
+        return kernels.spread(*self.rows, rows, self.num_states)
 
     @cached_property
     def blocks(self) -> list[tuple[int, int]]:
         """Ranges of states of about `MANY_ENTRIES` each; all states where there are several systems."""
         return _ranges(self.num_states, 1 if self.shape else len(self.data) // MANY_ENTRIES)
 
-    @cached_property
-    def seen_alone(self) -> tuple[FloatArray, FloatArray]:
-        """No weight beside that of the entries, which add up to one: twice [rows]."""
-        return np.broadcast_to(0.0, self.num_rows), np.broadcast_to(1.0, self.num_rows)
-
     def per_row(self, values: FloatArray) -> FloatArray:
         """Sum of one number per entry over each row: [rows]."""
         return group_sum(self.row, values, self.num_rows)
 
-    def expect(self, unseen: FloatArray, total: FloatArray, values: FloatArray) -> FloatArray:
+    def expect(self, unseen: FloatArray | None, total: FloatArray | None, values: FloatArray) -> FloatArray:
         """E[values(next_state) | state, action], [..., S] -> [..., S, A], of the entries and a weight beside them.
 
-        That weight, of every next state, and the total of all are [rows].
+        That weight, of every next state, and the total of all are [rows]; without them, 0 and 1.
         """
         from pastwise import kernels
 
@@ -272,18 +273,23 @@ class _Entries:
             values = np.broadcast_to(values, np.broadcast_shapes(values.shape, (*self.shape, self.num_states)))
             require_last(self.shape, values.shape[:-1])
         out = np.empty((*values.shape, self.num_actions))
-        rows = (self.first, self.next_state, self.data, unseen, total)
+        rows = (*self.rows, unseen, total)
         table, means = values.reshape(-1, self.num_states), out.reshape(-1, self.num_states * self.num_actions)
         side_by_side(lambda states: kernels.expect(*rows, table, means, (0, len(table)), states), self.blocks)
         return out
 
     def plan(
-        self, unseen: FloatArray, total: FloatArray, now: FloatArray, policy: FloatArray, log_gamma: FloatArray
+        self,
+        unseen: FloatArray | None,
+        total: FloatArray | None,
+        now: FloatArray,
+        policy: FloatArray,
+        log_gamma: FloatArray,
     ) -> bool:
         """`TransitionModel.plan` of the entries and a weight beside them, as in `expect`; if gamma has no zero."""
         from pastwise import kernels
 
-        rows = (self.first, self.next_state, self.data, unseen, total)
+        rows = (*self.rows, unseen, total)
         horizon, batch = len(log_gamma) - 1, log_gamma.shape[1]
 
         def run(epochs: tuple[int, int], part: tuple[tuple[int, int], tuple[int, int]]) -> bool:
@@ -343,11 +349,11 @@ class SparseModel:
 
     def plan(self, now: FloatArray, policy: FloatArray, log_gamma: FloatArray) -> None:
         """Fill in the rules of the first epochs, and ln gamma, from the end on."""
-        self._entries.plan(*self._entries.seen_alone, now, policy, log_gamma)
+        self._entries.plan(None, None, now, policy, log_gamma)
 
     def expect(self, values: FloatArray) -> FloatArray:
         """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
-        return self._entries.expect(*self._entries.seen_alone, values)
+        return self._entries.expect(None, None, values)
 
     def expect_each(self, values: FloatArray) -> FloatArray:
         """Expectation of values that depend on state and action too: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
@@ -396,6 +402,8 @@ class LearnedModel:
     """
 
     def __init__(self, counts: TransitionCounts, background: float) -> None:
+        from pastwise import kernels
+
         if not (np.isfinite(background) and background > 0):
             raise ValueError(f"the background count must be positive, not {background}")
         self.shape, self.num_states, self.num_actions = counts.shape, len(counts.states), len(counts.actions)
@@ -412,14 +420,8 @@ class LearnedModel:
             key, data = np.arange(size), group_sum(key, data, size)
         self._entries = _Entries.by_key(key, data, self.shape, self.num_states, self.num_actions)
         self._total, self._negentropy = np.empty((2, self._entries.num_rows))
-        self._tally(np.arange(self._entries.num_rows))
-
-    def _tally(self, rows: IntArray) -> None:
-        """Work out what depends on the counts, for some rows."""
-        from pastwise import kernels
-
-        entries, sums = self._entries, (self._total, self._negentropy)
-        kernels.tally(entries.first, entries.data, self._background, self.num_states, rows, *sums)
+        first, rows = self._entries.first, np.arange(self._entries.num_rows)
+        kernels.tally(first, data, self._background, self.num_states, rows, self._total, self._negentropy)
 
     @property
     def negentropy(self) -> FloatArray:
@@ -466,16 +468,10 @@ class LearnedModel:
 
     def observe(self, state: IntArray, action: IntArray, next_state: IntArray) -> None:
         """Add one record to each system: arrays [*shape]."""
-        row, next_state = self._row(state, action).ravel(), np.ravel(next_state)
-        new = self._count(row, next_state)
-        if len(new):
-            self._entries.insert(row[new], next_state[new])
-            self._count(row[new], next_state[new])
-        self._tally(row)
-
-    def _count(self, row: IntArray, next_state: IntArray) -> IntArray:
-        """Count a record in each of these rows where the transition has an entry; the places of those without."""
         from pastwise import kernels
 
-        entries = self._entries
-        return kernels.count(entries.first, entries.next_state, entries.data, self._background, row, next_state)
+        row, next_state = self._row(state, action).ravel(), np.ravel(next_state)
+        entries, learned = self._entries, (self._total, self._negentropy)
+        entries.first, entries.next_state, entries.data = kernels.observe(
+            *entries.rows, self._background, self.num_states, row, next_state, *learned
+        )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
+from itertools import pairwise
 from math import prod
 from typing import Any, Protocol, TypeVar
 
@@ -155,7 +156,12 @@ def sample(probabilities: FloatArray, uniform: FloatArray) -> IntArray:
     uniform : [...]
         Numbers from [0, 1), one for each row.
     """
-    cumulative = np.add.accumulate(np.ascontiguousarray(np.moveaxis(probabilities, -1, 0)), axis=0)
+    cumulative = np.array(np.moveaxis(probabilities, -1, 0), order="C")
+    if cumulative.ndim > 1 and len(cumulative) <= FEW_COLUMNS:
+        for before, here in pairwise(cumulative):
+            here += before
+    else:
+        np.add.accumulate(cumulative, axis=0, out=cumulative)
     total = cumulative[-1]
     target = np.minimum(uniform * total, np.nextafter(total, 0.0))
     return np.asarray(np.count_nonzero(cumulative <= target, axis=0), dtype=np.int64)
@@ -163,7 +169,7 @@ def sample(probabilities: FloatArray, uniform: FloatArray) -> IntArray:
 
 def batch_index(shape: tuple[int, ...]) -> tuple[IntArray, ...]:
     """Index of every batch element: ``array[(*batch_index(shape), state)]`` picks one state in each."""
-    return tuple(np.indices(shape, sparse=True))
+    return tuple(np.indices(shape, sparse=True)) if shape else ()
 
 
 def broadcast(name: str, values: NDArray[Scalar], shape: tuple[int, ...]) -> NDArray[Scalar]:
