@@ -123,16 +123,17 @@ class TransitionCounts:
         )
         if not s.shape == a.shape == n.shape or s.ndim == 0:
             raise ValueError(f"state, action and next_state differ in shape: {s.shape}, {a.shape}, {n.shape}")
-        w = np.broadcast_to(np.asarray(weight, dtype=np.float64), s.shape)
-        bad = ~(np.isfinite(w) & (w > 0))
+        each = np.atleast_1d(np.asarray(weight, dtype=np.float64))
+        bad = ~(np.isfinite(each) & (each > 0))
         if bad.any():
             where = where_first(bad)
-            raise ValueError(f"weight{list(where)} is {w[where]}; weights must be finite and positive")
+            raise ValueError(f"weight{list(where)} is {each[where]}; weights must be finite and positive")
+        w = np.broadcast_to(each, s.shape)
         shape = s.shape[:-1]
         batch = np.arange(prod(shape)).reshape(*shape, 1)
         key = flat_key(batch, s, a, n, len(states), len(actions))
         ones = np.ones(s.size, dtype=np.int64)
-        return cls(states, actions, key.ravel(), ones, w.flatten(), w.ravel() ** 2, shape)._grouped()
+        return cls(states, actions, *_grouped(key.ravel(), ones, w.flatten(), w.ravel() ** 2), shape)
 
     @classmethod
     def from_groups(
@@ -153,7 +154,7 @@ class TransitionCounts:
         """
         key = flat_key(*index, len(states), len(actions))
         shape = () if tasks is None else (len(tasks),)
-        return cls(states, actions, key, *sums, shape, tasks, decay=decay)._grouped()
+        return cls(states, actions, *_grouped(key, *sums), shape, tasks, decay=decay)
 
     @classmethod
     def from_transitions(cls, log: Transitions, states: Space, actions: Space) -> TransitionCounts:
@@ -168,18 +169,10 @@ class TransitionCounts:
 
     def _grouped(self) -> TransitionCounts:
         """The same with each key once, ascending."""
-        if (self.key[1:] > self.key[:-1]).all():
+        key, records, weight, squared = _grouped(self.key, self.records, self.weight, self.weight_squared)
+        if key is self.key:
             return self
-        order = np.argsort(self.key, kind="stable")
-        key = self.key[order]
-        new = np.append(True, key[1:] != key[:-1])[: len(key)]
-        if new.all():
-            return self.where(order)
-        group = np.cumsum(new) - 1
-        records, weight, squared = (
-            group_sum(group, getattr(self, name)[order], int(new.sum())) for name in COLUMNS[1:]
-        )
-        return replace(self, key=key[new], records=records.astype(np.int64), weight=weight, weight_squared=squared)
+        return replace(self, key=key, records=records, weight=weight, weight_squared=squared)
 
     def evenly_weighted(self) -> TransitionCounts:
         """The counts in units of a typical record.
@@ -346,6 +339,23 @@ class LiveCounts:
 
 
 COLUMNS = ("key", "records", "weight", "weight_squared")
+
+
+def _grouped(
+    key: IntArray, records: IntArray, weight: FloatArray, squared: FloatArray
+) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+    """The sums of each key once, ascending."""
+    if (key[1:] > key[:-1]).all():
+        return key, records, weight, squared
+    order = np.argsort(key, kind="stable")
+    key, records, weight, squared = key[order], records[order], weight[order], squared[order]
+    again = key[1:] == key[:-1]
+    if not again.any():
+        return key, records, weight, squared
+    new = np.append(True, ~again)
+    group, number = np.cumsum(new) - 1, int(new.sum())
+    sums = [group_sum(group, column, number) for column in (records, weight, squared)]
+    return key[new], sums[0].astype(np.int64), sums[1], sums[2]
 
 
 def flat_key(

@@ -6,8 +6,8 @@ is compiled on its first call and kept on disk. Import it where it is needed, no
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from math import factorial
 from typing import Any, cast
 
 import numba
@@ -110,10 +110,11 @@ AT_ONCE = 1024
 """Numbers of a batch that go through the same loops together: so many that vector instructions pay, and few enough
 for the first cache."""
 
-LN_2 = 0.6931471803691238, 1.9082149292705877e-10
+LN_2 = math.log(2.0)
+LN_2_PARTS = 0.6931471803691238, 1.9082149292705877e-10
 """ln 2 in two parts: a whole number up to 2^20 times the first is exact."""
 
-TAYLOR = tuple(1 / factorial(n) for n in range(14))
+TAYLOR = tuple(1 / math.factorial(n) for n in range(14))
 
 HALF_ROOT = 0x3FE6A09E667F3BCD
 """The bits of the square root of a half."""
@@ -126,8 +127,8 @@ def _exp(x: float) -> float:
     Made of arithmetic alone, so that a loop of it becomes vector instructions; numba's own is called number by number.
     """
     x = max(x, -746.0)  # below it is zero
-    k = np.floor(x / np.log(2.0) + 0.5)  # exp(x) = 2^k exp(r), |r| <= ln(2) / 2
-    r = (x - k * LN_2[0]) - k * LN_2[1]
+    k = np.floor(x * (1 / LN_2) + 0.5)  # exp(x) = 2^k exp(r), |r| <= ln(2) / 2
+    r = (x - k * LN_2_PARTS[0]) - k * LN_2_PARTS[1]
     series = 0.0
     for n in range(13, 1, -1):
         series = series * r + TAYLOR[n]
@@ -150,7 +151,7 @@ def _log(x: float) -> float:
     series = 0.0
     for n in range(21, 1, -2):
         series = series * s * s + 1 / n
-    return float(k * np.log(2.0) + 2.0 * (s + s * s * s * series))
+    return float(k * LN_2 + 2.0 * (s + s * s * s * series))
 
 
 @compiled
