@@ -163,9 +163,9 @@ def _take_peaks(rows: FloatArray, peak: FloatArray) -> None:
         for a in range(1, len(row)):
             most = max(most, row[a])
         peak[s] = most
-        if most > -np.inf:
-            for a in range(len(row)):
-                row[a] -= most
+        off = most if most > -np.inf else 0.0
+        for a in range(len(row)):
+            row[a] -= off
 
 
 @compiled
@@ -180,8 +180,9 @@ def _take_sums(rows: FloatArray, total: FloatArray, divide: bool) -> bool:
             positive, each = False, 1.0
         total[s] = each
         if divide:
+            share = 1.0 / each
             for a in range(len(row)):
-                row[a] /= each
+                row[a] *= share
     return positive
 
 
