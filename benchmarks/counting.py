@@ -106,7 +106,9 @@ def ours_window(path: Path) -> pw.TransitionCounts:
 def by_duckdb(path: Path, source: str = "{}") -> Any:
     import duckdb
 
-    return duckdb.connect().sql(GROUP.format(source.format(f"'{path}'"))).to_arrow_table()
+    connection = duckdb.connect()
+    connection.execute("set enable_progress_bar = false")  # it would be drawn into the report
+    return connection.sql(GROUP.format(source.format(f"'{path}'"))).to_arrow_table()
 
 
 def by_polars(path: Path) -> Any:

@@ -178,11 +178,7 @@ def _one_size(section: Section, states: int) -> Times:
         Contender("quantecon, pairs", quantecon(transition, reward, pairs=True)),
         Contender("pymdptoolbox", mdptoolbox(transition, reward)),
     ]
-    from_goal = [
-        replace(each, name=f"{each.name}, from the goal", run=partial(_also, problem, each.run))
-        for each in contenders
-        if each.name in PEERS
-    ]
+    from_goal = [_from_goal(problem, each) for each in contenders if each.name in PEERS]
     contenders += from_goal
     if states <= LISTS:
         solve, sweeps = mdpsolver(transition, reward)
@@ -198,7 +194,7 @@ def _one_size(section: Section, states: int) -> Times:
         error["log_gamma"] = float(np.abs(half.log_gamma - design.log_gamma).max())
         require_close(results, ["pastwise, MDP optimum", "quantecon", "quantecon, pairs", "pymdptoolbox"])
 
-    times = section.compare(size, contenders, same, rounds=9)
+    times = section.compare(size, contenders, same, rounds=15)
     peers = [name for name in PEERS if name in times]
     if states >= 1000:
         alike = [each.name for each in from_goal]
@@ -217,10 +213,15 @@ def _one_size(section: Section, states: int) -> Times:
     return times
 
 
-def _also(problem: Problem, solve: Callable[[], FloatArray]) -> FloatArray:
-    """What a peer does for a goal: the reward first."""
-    problem.transition @ np.log(problem.wanted)
-    return solve()
+def _from_goal(problem: Problem, peer: Contender, goals: int = 1) -> Contender:
+    """A peer that has to work out the rewards of its goals first."""
+
+    def run() -> Any:
+        for _ in range(goals):
+            problem.transition @ np.log(problem.wanted)
+        return peer.run()
+
+    return replace(peer, name=f"{peer.name}, from the goal", run=run)
 
 
 def small_systems(scale: Scale) -> Section:
@@ -291,12 +292,18 @@ def many_goals(scale: Scale) -> Section:
             Contender("pastwise, one at a time", partial(_designs, model, single), work=len(single)),
             *(Contender(name, partial(_each, solvers), work=len(single)) for name, solvers in peers.items()),
         ]
+        from_goal = [_from_goal(problem, each, len(single)) for each in contenders if each.name in peers]
+        contenders += from_goal
         size = f"{goals:,} goals"
         times = section.compare(size, contenders, partial(_same_designs, model=model, wanted=wanted), rounds=3)
         points[float(goals)] = {name: seconds * goals for name, seconds in times.items()}
         if goals == 64:
             section.at_least(f"{size}: faster than one at a time", times.faster_than("pastwise, one at a time"), 6)
-            section.at_least(f"{size}: faster than the fastest peer in a loop", times.faster_than(*peers), 6)
+            alike = [each.name for each in from_goal]
+            section.at_least(f"{size}: faster than the fastest peer, from the goals", times.faster_than(*alike), 6)
+            section.at_least(
+                f"{size}: faster than the fastest peer with its rewards at hand", times.faster_than(*peers), 6
+            )
     section.plot("dense-goals", "goals", points)
     return section
 

@@ -9,7 +9,8 @@ is, backward from gamma = 1 at the end,
     beta(state, action)  = -expect(ln gamma)
     gamma(state)         = sum over actions of ideal.rule * exp(-alpha - beta),
 
-and -ln gamma at the first epoch is the divergence attained. Only the expectation depends on how the model is stored.
+and -ln gamma at the first epoch is the divergence attained. Only the expectation depends on how the model is stored;
+rule and gamma are worked out by `kernels.settle`.
 
 A zero in the ideal forbids: an action that may lead to it gets probability exactly 0, and a state without a feasible
 action has ln gamma = -inf; only asking for its rule is an error.

@@ -33,9 +33,6 @@ from pastwise.numerics import (
     xlogx,
 )
 
-ALL = slice(None)
-"""Every state."""
-
 MANY_ENTRIES = 500_000
 """A block of a sparse model has about so many entries: what is worked out for it stays in a core's cache."""
 
@@ -43,7 +40,7 @@ MUCH_WORK = 100_000
 """Numbers to be worked out that are worth a thread."""
 
 LARGE_BLOCK = 2**24
-"""Bytes of a dense tensor that are multiplied at a time: enough for BLAS to use its threads."""
+"""Bytes of a dense tensor that are multiplied at a time, where it is larger: enough for BLAS to use its threads."""
 
 BLAS_PAYS = 32
 """From so many states on BLAS is called; up to them a call takes longer than what it does."""
