@@ -112,7 +112,7 @@ def tally(paths: Sequence[str], columns: Columns) -> Tally | None:
         for path in paths:
             if not _is_text(pq.read_schema(path), names):
                 return None
-            with pq.ParquetFile(path, read_dictionary=names) as file:
+            with pq.ParquetFile(path, read_dictionary=names, pre_buffer=False) as file:  # else all of it is in memory
                 for batch in _ahead(file.iter_batches(BATCH, columns=names)):
                     if not found.add(*(batch.column(name) for name in names)):
                         return None
