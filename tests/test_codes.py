@@ -117,3 +117,18 @@ def test_text_that_is_not_utf8_is_an_error_that_names_the_file(tmp_path: Path) -
     pq.write_table(pa.table({"s": text, "a": ["x", "x"], "n": ["y", "y"]}), tmp_path / "bad.parquet")
     with pytest.raises(ValueError, match=r"bad\.parquet: cannot be read"):
         pw.count_transitions(str(tmp_path / "bad.parquet"), **NAMES)
+
+
+def test_a_very_long_log_is_counted_in_wider_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts have 32 bits until there are more records than that can hold."""
+    whole, path = table(1000, 5, 3), tmp_path / "log.parquet"
+    pq.write_table(whole, path)
+    tallies = {}
+    for most in (10**9, 500):
+        monkeypatch.setattr(codes, "MOST_RECORDS", most)
+        monkeypatch.setattr(codes, "BATCH", 100)
+        tallies[most] = codes.tally([str(path)], Columns.of(**NAMES))
+    short, long = (tally.counts for tally in tallies.values() if tally)
+    assert (short.dtype, long.dtype) == (np.int32, np.int64)
+    np.testing.assert_array_equal(short, long)
+    assert pw.count_transitions(str(path), **NAMES).records.dtype == np.int64

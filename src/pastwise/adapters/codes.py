@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_CELLS = 2**25
-"""Largest array of counts: 256 MiB."""
+"""Cells of the largest array of counts: 128 MiB, or twice as much for a very long log."""
+
+MOST_RECORDS = 2**31 - 1
+"""Up to so many records counts have 32 bits."""
 
 BATCH = 2**17
 """Records that are read at a time."""
@@ -55,7 +58,9 @@ class Tally:
 
     def __init__(self) -> None:
         self.states, self.actions = Codes(), Codes()
-        self.counts: IntArray = np.zeros((16, 16, 16), dtype=np.int64)
+        self.counts: Any = np.zeros((16, 16, 16), dtype=np.int32)
+        self._records = 0
+        self._key, self._part = np.empty((2, BATCH), dtype=np.int64)  # new ones for each batch take longer to get
 
     def add(self, state: pa.Array, action: pa.Array, next_state: pa.Array) -> bool:
         """Count a batch of records, given by dictionary; False if the array would be too large."""
@@ -64,15 +69,15 @@ class Tally:
         numbers = [kind.of(column.dictionary) for kind, column in zip(kinds, columns, strict=True)]
         if not self._grow():
             return False
+        self._records += len(state)
+        if self._records > MOST_RECORDS:
+            self.counts = self.counts.astype(np.int64, copy=False)
         _, A, S = self.counts.shape
-        flat = self.counts.reshape(-1)
-        parts = zip(numbers, columns, (A * S, S, 1), strict=True)
-        s, a, n = (_taken(each * step, column.indices) for each, column, step in parts)
-        key = s + a + n
-        if flat.size <= key.size:
-            flat += np.bincount(key, minlength=flat.size)
-        else:
-            np.add.at(flat, key, 1)
+        key, part = self._key[: len(state)], self._part[: len(state)]
+        key[:] = 0
+        for each, column, step in zip(numbers, columns, (A * S, S, 1), strict=True):
+            key += _take(each * step, column.indices, out=part)
+        np.add.at(self.counts.reshape(-1), key, self.counts.dtype.type(1))
         return True
 
     def _grow(self) -> bool:
@@ -81,17 +86,17 @@ class Tally:
         if S * A * S > MOST_CELLS:
             return False
         if self.counts.shape != (S, A, S):
-            before, self.counts = self.counts, np.zeros((S, A, S), dtype=np.int64)
+            before, self.counts = self.counts, np.zeros((S, A, S), dtype=self.counts.dtype)
             s, a, n = before.shape
             self.counts[:s, :a, :n] = before
         return True
 
 
-def _taken(numbers: IntArray, indices: pa.Array) -> IntArray:
+def _take(numbers: IntArray, indices: pa.Array, out: IntArray) -> IntArray:
     """The number of each record; a missing index takes the last one."""
     filled = indices.fill_null(len(numbers) - 1) if indices.null_count else indices
     places: IntArray = np.from_dlpack(filled)  # type: ignore[assignment]
-    return numbers.take(places)
+    return numbers.take(places, out=out, mode="clip")  # they all are in range; to make sure would take longer
 
 
 def is_plain(columns: Columns) -> bool:

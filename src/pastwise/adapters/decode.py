@@ -109,7 +109,7 @@ def decode_tally(tally: Tally, columns: Columns, *, more: bool = False) -> Readi
     actions, a = _ordered(tally.actions.numbers, taken, columns.action)
     table = usable[np.ix_(s, a, s)].ravel()
     key = np.flatnonzero(table != 0)
-    records = table[key]
+    records = table[key].astype(np.int64)
     weight = records.astype(np.float64)
     return _reading(TransitionCounts(states, actions, key, records, weight, weight), columns, rows, findings, more)
 
