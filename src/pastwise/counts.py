@@ -213,11 +213,20 @@ class TransitionCounts:
         """Flat index of the log of each distinct transition into ``[*shape]``."""
         return frozen(self.row // (len(self.actions) * len(self.states)))
 
+    @cached_property
+    def _rows(self) -> tuple[IntArray, IntArray]:
+        """The states and actions that occur, as in `row`, ascending, and where each begins."""
+        starts = np.flatnonzero(np.diff(self.row, prepend=-1))
+        return self.row[starts], starts
+
     def by_state_action(self, values: FloatArray) -> FloatArray:
         """Sum of ``values [..., distinct]`` over next states: [..., *shape, S, A]."""
-        shape = (*self.shape, len(self.states), len(self.actions))
-        sums = [group_sum(self.row, each, prod(shape)) for each in values.reshape(prod(values.shape[:-1]), -1)]
-        return np.stack(sums).reshape(*values.shape[:-1], *shape)
+        lead, (rows, starts) = values.shape[:-1], self._rows
+        shape = (*lead, *self.shape, len(self.states), len(self.actions))
+        sums = np.zeros((prod(lead), prod(shape[len(lead) :])))
+        if len(rows):
+            sums[:, rows] = np.add.reduceat(values.reshape(prod(lead), -1), starts, axis=-1)
+        return sums.reshape(shape)
 
     def scale(self, factor: FloatArray | float) -> TransitionCounts:
         """The same records with their weights multiplied by ``factor``, broadcastable to [distinct]."""

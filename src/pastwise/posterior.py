@@ -111,7 +111,7 @@ def gather_evidence(
 def row_evidence(counts: TransitionCounts, ideal: IdealModel, similarity: Similarity = normalised_similarity) -> float:
     """Total weight of the records of a single state and action, added up as `gather_evidence` does."""
     weight = transition_weight(counts, ideal, similarity)
-    return float(group_sum(np.zeros(len(weight), dtype=np.int64), weight, 1)[0])
+    return float(np.add.reduceat(weight, [0])[0]) if len(weight) else 0.0
 
 
 def learned_rule(evidence: FloatArray, prior: FloatArray) -> FloatArray:
