@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +23,7 @@ from pastwise import (
     TransitionCounts,
     TransitionModel,
     Transitions,
+    mdp_optimum,
 )
 from pastwise import design as fpd
 from pastwise.numerics import FloatArray
@@ -472,3 +476,120 @@ def test_systems_come_after_goals() -> None:
     empty = TransitionCounts.empty(Space.of_size(MANY), Space.of_size(A), (2, 1))
     with pytest.raises(ValueError, match="put the axes of goals before those of systems"):
         LearnedModel(empty, BACKGROUND).expect(rng.random((3, MANY)))
+
+
+def test_a_state_without_a_feasible_action_is_named_by_learned_models() -> None:
+    """Small and larger models refuse alike, and name the state that is to blame, not those that follow from it."""
+    for S in (3, 12):
+        allowed, rule = np.ones((S, 2), dtype=bool), np.full((S, 2), 0.5)
+        allowed[1], rule[1] = [False, True], [1.0, 0.0]
+        ideal = IdealModel.of(np.full(S, 1 / S), rule, allowed=allowed)
+        counts = TransitionCounts.from_records([0, 1, 2], [0, 1, 0], [1, 2, 0], Space.of_size(S), Space.of_size(2))
+        with pytest.raises(ValueError, match=r"rules out next states \[1\]"):
+            fpd(LearnedModel(counts, 0.1), ideal, 5)
+
+
+def test_a_world_of_ends_needs_no_feasible_action_elsewhere() -> None:
+    """Terminal states lead nowhere else, so that one without a feasible action concerns only itself."""
+    ideal = IdealModel.of(
+        np.full(3, 1 / 3), [[1.0, 0.0], [0.5, 0.5], [0.5, 0.5]], allowed=[[False, True]] + [[True] * 2] * 2
+    )
+    ends = TransitionCounts.empty(Space.of_size(3), Space.of_size(2)).ending_in(np.arange(3))
+    policy = fpd(LearnedModel(ends, 0.1), ideal, 4).policy
+    np.testing.assert_allclose(policy, np.broadcast_to([[0, 0], [0.5, 0.5], [0.5, 0.5]], (4, 3, 2)))
+
+
+@pytest.mark.parametrize("states", [4, 12])
+@pytest.mark.parametrize(
+    "record", [(99, 0, 0), (0, 99, 0), (0, 0, 99), (0, 0, -1), (-1, 0, 0), (0, 0, 1.5), (0.5, 0, 0)]
+)
+def test_records_of_nowhere_are_refused(states: int, record: tuple[Any, Any, Any]) -> None:
+    model = LearnedModel(TransitionCounts.empty(Space.of_size(states), Space.of_size(2)), 0.5)
+    with pytest.raises(IndexError):
+        model.observe(*(np.asarray(index) for index in record))
+    assert model.row(np.array(0), np.array(0)).tolist() == [1 / states] * states
+
+
+def test_rows_of_nowhere_are_refused() -> None:
+    sparse = SparseModel(csr_array(np.full((18, 9), 1 / 9)), 2)
+    learned = LearnedModel(TransitionCounts.empty(Space.of_size(9), Space.of_size(2)), 0.5)
+    for model in (sparse, learned):
+        with pytest.raises(IndexError):
+            model.row(np.array(9), np.array(0))
+    many = SparseModel(csr_array(np.eye(300)[np.arange(600) // 2]), 2)
+    assert many.row(np.uint8(200), np.uint8(1))[200] == 1  # type: ignore[arg-type]
+
+
+def test_one_next_state_is_for_all_systems_and_two_are_for_two() -> None:
+    five = LearnedModel(TransitionCounts.empty(Space.of_size(9), Space.of_size(2), (5,)), 0.5)
+    zeros = np.zeros(5, dtype=np.int64)
+    five.observe(zeros, zeros, np.array(1))
+    np.testing.assert_allclose(five.row(zeros, zeros)[:, 1], 1.5 / 5.5)
+    with pytest.raises(ValueError, match="does not fit"):
+        five.observe(zeros, zeros, np.array([1, 2]))
+    one = LearnedModel(TransitionCounts.empty(Space.of_size(9), Space.of_size(2)), 0.5)
+    with pytest.raises(ValueError, match="does not fit"):
+        one.observe(np.array([2, 0]), np.array([0, 1]), np.array([1, 1]))
+
+
+def test_memory_order_does_not_matter() -> None:
+    rng = np.random.default_rng(0)
+    model, goals = DenseModel(random_rows(rng, FEW, A, FEW)), random_rows(rng, FEW, A, 4, FEW).transpose(2, 0, 1, 3)
+    rules = np.asfortranarray(random_rows(rng, 4, FEW, A))
+    systems = DenseModel(np.moveaxis(random_rows(rng, FEW, A, 5, FEW), 2, 0))
+    wanted = random_rows(rng, FEW, A, FEW)
+    cases = [
+        (model, IdealModel.of(goals), IdealModel.of(goals.copy())),
+        (model, IdealModel.of(wanted, rules), IdealModel.of(wanted, rules.copy())),
+        (systems, IdealModel.of(wanted), IdealModel.of(wanted)),
+    ]
+    for strange, ideal, plain in cases:
+        usual = DenseModel(np.ascontiguousarray(strange.transition))
+        np.testing.assert_allclose(fpd(strange, ideal, 3).policy, fpd(usual, plain, 3).policy, rtol=1e-12)
+
+
+@pytest.mark.parametrize("states", [4, 31, 40])
+def test_single_precision_stays_near_over_long_horizons(states: int) -> None:
+    """The error is some 1e-7 of the range of ln gamma for each epoch, and does not pile up."""
+    rng, horizon = np.random.default_rng(states), 300
+    transition = random_rows(rng, states, 2, states)
+    ideal = IdealModel.of(np.r_[1 - 1e-6, np.full(states - 1, 1e-6 / (states - 1))], num_actions=2)
+    exact, near = (fpd(DenseModel(transition.astype(kind)), ideal, horizon) for kind in (np.float64, np.float32))
+    spread = np.ptp(exact.log_gamma[0] - exact.log_gamma[0].max())
+    assert np.abs(near.log_gamma - exact.log_gamma).max() <= 3e-7 * horizon * max(spread, np.ptp(ideal.log_transition))
+
+
+def test_values_are_numbers_of_any_kind_for_every_next_state() -> None:
+    rng = np.random.default_rng(1)
+    S = 40
+    transition = random_rows(rng, S, A, S)
+    models: list[TransitionModel] = [DenseModel(transition), SparseModel(csr_array(transition.reshape(-1, S)), A)]
+    for model in models:
+        exact = transition @ np.arange(S)
+        np.testing.assert_allclose(model.expect(np.arange(S)), exact, rtol=1e-12)  # type: ignore[arg-type]
+        np.testing.assert_allclose(mdp_optimum(model, [5.0], 3).value[0], 15.0)
+        with pytest.raises(ValueError, match="broadcast"):
+            model.expect(np.zeros(2 * S))
+
+
+def test_no_systems_have_no_designs() -> None:
+    for S in (4, 40):
+        ideal = IdealModel.of(np.full(S, 1 / S), num_actions=A)
+        assert fpd(DenseModel(np.empty((0, S, A, S))), ideal, 3).policy.shape == (0, 3, S, A)
+
+
+def test_designs_are_made_while_the_interpreter_ends() -> None:
+    """A thread may outlive the main one."""
+    code = """if True:
+        import threading, time
+        import numpy as np
+        import pastwise as pw
+        import pastwise.models as models
+        models.MUCH_WORK, models.CORES = 100, 2
+        rows = np.random.default_rng(0).dirichlet(np.ones(5), (20, 5, 2))
+        run = lambda: pw.design(pw.DenseModel(rows), pw.IdealModel.of(np.full(5, 0.2), num_actions=2), 3)
+        run()
+        threading.Thread(target=lambda: (threading.main_thread().join(), time.sleep(0.2), run(), print("done"))).start()
+    """
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (found.stdout, found.stderr) == ("done\n", "")

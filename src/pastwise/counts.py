@@ -125,7 +125,7 @@ class TransitionCounts:
             raise ValueError(f"state, action and next_state differ in shape: {s.shape}, {a.shape}, {n.shape}")
         each = np.atleast_1d(np.asarray(weight, dtype=np.float64))
         bad = ~(np.isfinite(each) & (each > 0))
-        if bad.any():
+        if s.size and bad.any():
             where = where_first(bad)
             raise ValueError(f"weight{list(where)} is {each[where]}; weights must be finite and positive")
         w = np.broadcast_to(each, s.shape)

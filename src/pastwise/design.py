@@ -105,16 +105,13 @@ def alpha(model: TransitionModel, ideal: IdealModel) -> FloatArray:
 
     Paper: alpha in Theorem 1 [th:solution_FPD].
     """
-    return -_minus_alpha(model, ideal)
+    return np.asarray(model.negentropy - _expected_log_ideal(model, ideal))
 
 
-def _minus_alpha(model: TransitionModel, ideal: IdealModel) -> FloatArray:
+def _expected_log_ideal(model: TransitionModel, ideal: IdealModel) -> FloatArray:
     if ideal.concerns_next_states_only:
-        expected = model.expect(ideal.log_transition[..., 0, 0, :])
-    else:
-        expected = model.expect_each(ideal.log_transition)
-    expected -= model.negentropy
-    return expected
+        return model.expect(ideal.log_transition[..., 0, 0, :])
+    return model.expect_each(ideal.log_transition)
 
 
 def _backward(
@@ -127,7 +124,7 @@ def _backward(
             f"the ideal has {ideal.num_states} states and {ideal.num_actions} actions, the model {S} and {A}"
         )
     require_horizon(horizon)
-    minus_alpha = _minus_alpha(model, ideal)
+    minus_alpha = _expected_log_ideal(model, ideal) - model.negentropy
     if rules is None:
         now = (ideal.log_rule_allowed + minus_alpha)[None]
     else:
@@ -138,7 +135,8 @@ def _backward(
     number = prod(batch)
     require_memory("the rules of all epochs", (number, kept, S, A), "first_rule gives the first alone")
     policy, log_gamma = np.empty((kept, number, S * A)), np.zeros((horizon + 1, number, S))  # gamma is 1 at the end
-    model.plan(now.reshape(len(now), number, S * A), policy, log_gamma)
+    if number:
+        model.plan(np.ascontiguousarray(now.reshape(len(now), number, S * A)), policy, log_gamma)
     policy = policy.reshape(kept, number, S, A).swapaxes(0, 1).reshape(*batch, kept, S, A)
     return policy, log_gamma.swapaxes(0, 1).reshape(*batch, horizon + 1, S)
 

@@ -320,8 +320,17 @@ def plan(
 
 
 @compiled
+def _require_within(indices: IntArray, number: int) -> None:
+    """Refuse indices that nothing is at, before memory is touched."""
+    for index in indices:
+        if index < 0 or index >= number:
+            raise IndexError("a state, an action or a next state is out of range")
+
+
+@compiled
 def spread(first: IntArray, column: IntArray, entry: FloatArray, rows: IntArray, columns: int) -> FloatArray:
     """Some of the sparse rows, as tables: [n] -> [n, columns]."""
+    _require_within(rows, len(first) - 1)
     out = np.zeros((len(rows), columns))
     for i in range(len(rows)):
         for at in range(first[rows[i]], first[rows[i] + 1]):
@@ -424,6 +433,8 @@ def observe(
     negentropy: FloatArray,
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Count one more record in each of the given rows, which ascend, and `tally` them: the sparse rows after that."""
+    _require_within(row, len(unseen))
+    _require_within(next_state, columns)
     new = _count(first, column, count, unseen, row, next_state)
     if len(new):
         first, column, count = _insert(first, column, count, row[new], next_state[new])

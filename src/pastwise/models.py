@@ -23,6 +23,7 @@ from pastwise.numerics import (
     FloatArray,
     IntArray,
     batch_index,
+    broadcast,
     check_sums,
     checked_probabilities,
     fold,
@@ -38,6 +39,9 @@ MANY_ENTRIES = 500_000
 
 MUCH_WORK = 100_000
 """Numbers to be worked out that are worth a thread."""
+
+LONG_WORK = 50_000_000
+"""Numbers that are worked out before an interrupt is heeded: a tenth of a second."""
 
 LARGE_BLOCK = 2**24
 """Bytes of a dense tensor that are multiplied at a time, where it is larger: enough for BLAS to use its threads."""
@@ -129,7 +133,6 @@ class DenseModel:
             raise ValueError(f"a transition tensor is [..., state, action, next_state]; got shape {shape}")
         self.shape = shape[:-3]
         self.num_states, self.num_actions = shape[-1], shape[-2]
-        self._rows = self.transition.reshape(*self.shape, shape[-3] * shape[-2], shape[-1])
         self._blocks = _ranges(shape[-3] * shape[-2], self.transition.nbytes // LARGE_BLOCK)
 
     @cached_property
@@ -137,10 +140,17 @@ class DenseModel:
         """Sum of p ln p over next states: [*shape, S, A]."""
         return frozen(xlogx(self.transition).sum(axis=-1, dtype=np.float64))
 
+    @property
+    def _rows(self) -> Any:
+        """The tensor as matrices [*shape, S * A, S]."""
+        return self.transition.reshape(*self.shape, self.num_states * self.num_actions, self.num_states)
+
     @cached_property
     def _entries(self) -> _Entries:
-        key = np.flatnonzero(self.transition)
-        data = self.transition.ravel()[key].astype(np.float64)
+        key, exact = np.flatnonzero(self.transition), self.transition.astype(np.float64, copy=False)
+        if exact is not self.transition:
+            exact = exact / exact.sum(axis=-1, keepdims=True)  # of rounded ones, else, the sum would tell in each epoch
+        data = exact.ravel()[key]
         return _Entries.by_key(key, data, self.shape, self.num_states, self.num_actions)
 
     def plan(self, now: FloatArray, policy: FloatArray, log_gamma: FloatArray) -> None:
@@ -172,6 +182,9 @@ class DenseModel:
 
     def expect(self, values: FloatArray) -> FloatArray:
         """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
+        values = np.asarray(values, dtype=np.float64)
+        if values.shape[-1] != self.num_states:
+            values = np.broadcast_to(values, (*values.shape[:-1], self.num_states))
         return linear_expectation(self._apply, values, lambda mask: self._product(mask.astype(self.transition.dtype)))
 
     def _apply(self, values: FloatArray) -> FloatArray:
@@ -187,7 +200,7 @@ class DenseModel:
             product = (self._rows @ values[..., None])[..., 0]
             lead = product.shape[:-1]
         elif prod(lead) == 1:
-            product = np.empty(S * A, dtype=values.dtype)
+            product = np.empty(S * A, dtype=self.transition.dtype)
             self._to_and_fro(values.ravel(), product)
         else:
             product = values @ self._rows.T
@@ -266,7 +279,7 @@ class _Entries:
         """
         from pastwise import kernels
 
-        if values.shape[:-1] != self.shape:
+        if values.shape != (*self.shape, self.num_states):
             values = np.broadcast_to(values, np.broadcast_shapes(values.shape, (*self.shape, self.num_states)))
             require_last(self.shape, values.shape[:-1])
         out = np.empty((*values.shape, self.num_actions))
@@ -284,22 +297,20 @@ class _Entries:
         log_gamma: FloatArray,
     ) -> bool:
         """`TransitionModel.plan` of the entries and a weight beside them, as in `expect`; if gamma has no zero."""
-        from pastwise import kernels
-
         rows = (*self.rows, unseen, total)
         horizon, batch = len(log_gamma) - 1, log_gamma.shape[1]
-
-        def run(epochs: tuple[int, int], part: tuple[tuple[int, int], tuple[int, int]]) -> bool:
-            return kernels.plan(*rows, now, policy, log_gamma, *part, epochs)
-
+        work = batch * (len(self.data) + self.num_rows) // max(1, prod(self.shape))
         if len(self.blocks) > 1:  # an epoch needs all states of the one after it
-            parts, feasible = [((0, batch), states) for states in self.blocks], True
-            for epoch in reversed(range(horizon)):
-                feasible &= all(side_by_side(partial(run, (epoch, epoch + 1)), parts))
-            return feasible
-        work = horizon * batch * (len(self.data) + self.num_rows) // max(1, prod(self.shape))
-        parts = [(some, self.blocks[0]) for some in _ranges(batch, min(work // MUCH_WORK, CORES))]
-        return all(side_by_side(partial(run, (0, horizon)), parts))
+            step, parts = 1, [((0, batch), states) for states in self.blocks]
+        else:
+            step = min(horizon, max(1, LONG_WORK // max(1, work)))
+            some = _ranges(batch, min(step * work // MUCH_WORK, CORES))
+            parts = [(each, self.blocks[0]) for each in some]
+        feasible = True
+        for stop in range(horizon, 0, -step):
+            epochs = (max(0, stop - step), stop)
+            feasible &= all(side_by_side(partial(_run_plan, rows, now, policy, log_gamma, epochs), parts))
+        return feasible
 
     def times_each(self, values: FloatArray) -> FloatArray:
         """Sum of entry * values(state, action, next_state) over each row: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
@@ -308,7 +319,20 @@ class _Entries:
         goals = values.shape[: values.ndim - len(full)]
         where = np.unravel_index(self.row * self.num_states + self.next_state, full)
         sums = [self.per_row(self.data * table[where]) for table in values.reshape(prod(goals), *full)]
-        return np.stack(sums).reshape(*goals, *full[:-1])
+        return np.array(sums).reshape(*goals, *full[:-1])
+
+
+def _run_plan(
+    rows: Any,
+    now: FloatArray,
+    policy: FloatArray,
+    log_gamma: FloatArray,
+    epochs: tuple[int, int],
+    part: tuple[tuple[int, int], tuple[int, int]],
+) -> bool:
+    from pastwise import kernels
+
+    return kernels.plan(*rows, now, policy, log_gamma, *part, epochs)
 
 
 class SparseModel:
@@ -358,7 +382,7 @@ class SparseModel:
 
     def row(self, state: IntArray, action: IntArray) -> FloatArray:
         """p(. | state, action): [S]."""
-        return np.asarray(self._entries.spread(np.reshape(state * self.num_actions + action, 1))[0])
+        return np.asarray(self._entries.spread(np.array([int(state) * self.num_actions + int(action)]))[0])
 
 
 def _absorbing(counts: TransitionCounts) -> TransitionCounts:
@@ -412,7 +436,7 @@ class LearnedModel:
             row_background[..., counts.terminal, :] = 0.0
         self._background = row_background.ravel()
         key, data = counts.key, counts.weight.copy()
-        if self.num_states <= FEW_STATES:
+        if self.num_states <= FEW_STATES and row_background.any():
             size = prod(self.shape) * self.num_states * self.num_actions * self.num_states
             key, data = np.arange(size), group_sum(key, data, size)
         self._entries = _Entries.by_key(key, data, self.shape, self.num_states, self.num_actions)
@@ -431,7 +455,8 @@ class LearnedModel:
     def plan(self, now: FloatArray, policy: FloatArray, log_gamma: FloatArray) -> None:
         """Fill in the rules of the first epochs, and ln gamma, from the end on."""
         if not self._entries.plan(self._background, self._total, now, policy, log_gamma) and self._background.any():
-            self._refuse_impossible(log_gamma[1:])
+            for values in log_gamma[:0:-1]:  # the first that was impossible; what was made of it is not looked at
+                self._refuse_impossible(values)
 
     def expect(self, values: FloatArray) -> FloatArray:
         """E[values(next_state) | state, action]: [..., S] -> [..., S, A]."""
@@ -461,14 +486,19 @@ class LearnedModel:
         return np.asarray((weight + self._background[row][..., None]) / self._total[row][..., None])
 
     def _row(self, state: IntArray, action: IntArray) -> IntArray:
-        return np.asarray((self._here * self.num_states + state) * self.num_actions + action)
+        row = (self._here * self.num_states + state) * self.num_actions + action
+        return np.asarray(row, dtype=np.int64) if row.dtype.kind in "iu" else row
 
     def observe(self, state: IntArray, action: IntArray, next_state: IntArray) -> None:
         """Add one record to each system: arrays [*shape]."""
         from pastwise import kernels
 
-        row, next_state = self._row(state, action).ravel(), np.ravel(next_state)
+        row, following = self._row(state, action), np.asarray(next_state)
+        if row.shape != self.shape or following.shape != self.shape:
+            row, following = (broadcast("a record", index, self.shape) for index in (row, following))
+        if row.dtype.kind + following.dtype.kind not in ("ii", "iu"):
+            raise IndexError(f"states and actions go by whole numbers, not {row.dtype} and {following.dtype}")
         entries, learned = self._entries, (self._total, self._negentropy)
         entries.first, entries.next_state, entries.data = kernels.observe(
-            *entries.rows, self._background, self.num_states, row, next_state, *learned
+            *entries.rows, self._background, self.num_states, row.ravel(), following.ravel().astype(np.int64), *learned
         )

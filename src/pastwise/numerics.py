@@ -124,7 +124,11 @@ def side_by_side(function: Callable[[Item], Result], items: Sequence[Item]) -> l
     """Results of a function, which must not do the same, for each item: in threads where there are several."""
     if len(items) == 1:
         return [function(items[0])]
-    return list(_threads().map(function, items))
+    try:
+        results = _threads().map(function, items)
+    except RuntimeError:  # the interpreter is about to end, and starts no more threads
+        results = map(function, items)
+    return list(results)
 
 
 def normalise(values: FloatArray) -> FloatArray:
