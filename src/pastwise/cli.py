@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -368,5 +369,21 @@ def _leave(code: int, message: str) -> NoReturn:
     sys.exit(code)
 
 
+def run() -> NoReturn:
+    """Run `main` as a program: after Ctrl-C it ends at once.
+
+    Python itself would wait for threads, and end by a signal instead of an exit code if Ctrl-C came during an import.
+    """
+    try:
+        main()
+    except SystemExit as leaving:
+        if leaving.code == INTERRUPTED:
+            for stream in (sys.stdout, sys.stderr):
+                with suppress(OSError):
+                    stream.flush()
+            os._exit(INTERRUPTED)
+        raise
+
+
 if __name__ == "__main__":
-    main()
+    run()
