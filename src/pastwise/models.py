@@ -500,5 +500,10 @@ class LearnedModel:
             raise IndexError(f"states and actions go by whole numbers, not {row.dtype} and {following.dtype}")
         entries, learned = self._entries, (self._total, self._negentropy)
         entries.first, entries.next_state, entries.data = kernels.observe(
-            *entries.rows, self._background, self.num_states, row.ravel(), following.ravel().astype(np.int64), *learned
+            *entries.rows,
+            self._background,
+            self.num_states,
+            row.ravel(),
+            following.ravel().astype(np.int64, copy=False),
+            *learned,
         )
