@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import distributions
 from pathlib import Path
 
-from benchmarks.harness import GIB, Figure, Goal, Row, Scale, Section
+from benchmarks.harness import GIB, Curve, Figure, Goal, Row, Scale, Section
 from pastwise.adapters.files import staged
 
 PACKAGES = (
@@ -136,6 +136,10 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
+def _named(curve: Curve) -> str:
+    return f"{curve.contender} ({curve.exponent:.2f})"
+
+
 def _draw(figure: Figure, path: Path) -> None:
     """Seconds over size, both in logarithms, with the exponent of each curve."""
     import matplotlib as mpl
@@ -144,8 +148,14 @@ def _draw(figure: Figure, path: Path) -> None:
     import matplotlib.pyplot as plt
 
     canvas, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
-    for curve in figure.curves:
-        axes.loglog(curve.sizes, curve.seconds, "o-", label=f"{curve.contender} ({curve.exponent:.2f})")
+    ours, *others = figure.curves
+    for i, curve in enumerate(others):  # ten colours, then the same once more, dashed
+        style = {"color": f"C{i % 10}", "linestyle": "-" if i < 10 else "--", "marker": "o", "markersize": 4}
+        axes.loglog(curve.sizes, curve.seconds, label=_named(curve), linewidth=1, **style)
+    axes.loglog(ours.sizes, ours.seconds, "ko-", label=_named(ours), linewidth=2.5)
+    sizes = sorted({size for curve in figure.curves for size in curve.sizes})
+    axes.set_xticks(sizes, [f"{size:,.0f}" for size in sizes])
+    axes.minorticks_off()
     axes.set_xlabel(figure.size)
     axes.set_ylabel("seconds")
     axes.grid(alpha=0.3)
