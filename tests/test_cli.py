@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -123,11 +125,22 @@ def test_progress_is_shown_on_a_terminal_only(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pastwise.cli", "reproduce", "--runs", "5", "--skip-timing", "--json"]
     process = subprocess.Popen([*command, "--out", str(tmp_path)], stdout=subprocess.PIPE, stderr=end, text=True)
     os.close(end)
+    shown: list[bytes] = []
+    reader = Thread(target=_read_all, args=(terminal, shown))  # a terminal that nobody reads stops who writes to it
+    reader.start()
     content = json.loads(process.communicate()[0])
+    reader.join()
+    os.close(terminal)
     assert process.returncode == 0
     assert content["settings"]["runs"] == 5
-    assert b"Simulating" in os.read(terminal, 100_000)
-    os.close(terminal)
+    assert b"Simulating" in b"".join(shown)
+
+
+def _read_all(terminal: int, shown: list[bytes]) -> None:
+    """What is shown on a terminal until nobody has it open any more."""
+    with suppress(OSError):
+        while part := os.read(terminal, 100_000):
+            shown.append(part)
 
 
 def test_help_and_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
