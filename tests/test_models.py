@@ -414,7 +414,7 @@ def test_blocks_of_a_large_sparse_model_are_worked_on_apart(monkeypatch: pytest.
     counts = TransitionCounts(Space.of_size(S), Space.of_size(A), key, ones.astype(np.int64), ones, ones)
     ideal = IdealModel.of(np.r_[0.5, np.full(S - 1, 0.5 / (S - 1))], num_actions=A)
     whole = [fpd(model, ideal, 5) for model in (SparseModel(matrix, A), LearnedModel(counts, 0.1))]
-    monkeypatch.setattr("pastwise.models.MANY_ENTRIES", 100)
+    monkeypatch.setattr("pastwise.entries.MANY_ENTRIES", 100)
     cut: list[TransitionModel] = [SparseModel(matrix, A), LearnedModel(counts, 0.1)]
     for model, expected in zip(cut, whole, strict=True):
         found = fpd(model, ideal, 5)
@@ -428,8 +428,8 @@ def test_a_batch_is_divided_among_threads(monkeypatch: pytest.MonkeyPatch) -> No
     model = DenseModel(random_rows(rng, 7, FEW, A, FEW))
     ideal = IdealModel.of(random_rows(rng, 3, 1, 1, 1, FEW), num_actions=A)
     expected = fpd(model, ideal, 5)
-    monkeypatch.setattr("pastwise.models.MUCH_WORK", 100)
-    monkeypatch.setattr("pastwise.models.CORES", 4)
+    monkeypatch.setattr("pastwise.entries.MUCH_WORK", 100)
+    monkeypatch.setattr("pastwise.entries.CORES", 4)
     found = fpd(model, ideal, 5)
     assert found.policy.shape == (3, 7, 5, FEW, A)
     np.testing.assert_array_equal(found.policy, expected.policy)
@@ -584,8 +584,8 @@ def test_designs_are_made_while_the_interpreter_ends() -> None:
         import threading, time
         import numpy as np
         import pastwise as pw
-        import pastwise.models as models
-        models.MUCH_WORK, models.CORES = 100, 2
+        import pastwise.entries as entries
+        entries.MUCH_WORK, entries.CORES = 100, 2
         rows = np.random.default_rng(0).dirichlet(np.ones(5), (20, 5, 2))
         run = lambda: pw.design(pw.DenseModel(rows), pw.IdealModel.of(np.full(5, 0.2), num_actions=2), 3)
         run()

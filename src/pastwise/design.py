@@ -26,8 +26,9 @@ from math import prod
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pastwise.entries import require_last
 from pastwise.ideal import IdealModel
-from pastwise.models import TransitionModel, require_last
+from pastwise.models import TransitionModel
 from pastwise.numerics import (
     FloatArray,
     IntArray,

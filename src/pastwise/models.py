@@ -9,8 +9,7 @@ plus a constant, so the dense tensor is never needed. ``-inf`` is a legal value 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property, partial
-from itertools import pairwise
+from functools import cached_property
 from math import prod
 from typing import Any, Protocol
 
@@ -18,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pastwise.counts import TransitionCounts, flat_key
+from pastwise.entries import Entries, ranges
 from pastwise.numerics import (
-    CORES,
     FloatArray,
     IntArray,
     batch_index,
@@ -30,18 +29,8 @@ from pastwise.numerics import (
     frozen,
     group_sum,
     linear_expectation,
-    side_by_side,
     xlogx,
 )
-
-MANY_ENTRIES = 500_000
-"""A block of a sparse model has about so many entries: what is worked out for it stays in a core's cache."""
-
-MUCH_WORK = 100_000
-"""Numbers to be worked out that are worth a thread."""
-
-LONG_WORK = 50_000_000
-"""Numbers that are worked out before an interrupt is heeded: a tenth of a second."""
 
 LARGE_BLOCK = 2**24
 """Bytes of a dense tensor that are multiplied at a time, where it is larger: enough for BLAS to use its threads."""
@@ -97,22 +86,6 @@ class TransitionModel(Protocol):
         ...
 
 
-def require_last(shape: tuple[int, ...], batch: tuple[int, ...]) -> None:
-    """Refuse a batch whose last axes are not the systems' own: its goals go before them."""
-    if shape and batch[-len(shape) :] != shape:
-        raise ValueError(
-            f"systems of shape {shape} with goals or values give a batch of shape {batch}: put the axes of goals "
-            "before those of systems, as in goals [g, 1] for systems [n]"
-        )
-
-
-def _ranges(length: int, number: int) -> list[tuple[int, int]]:
-    """About so many ranges that together are ``range(length)``: at least one, none empty."""
-    if number <= 1:
-        return [(0, length)]
-    return list(pairwise(np.linspace(0, length, min(number, length) + 1).astype(int).tolist()))
-
-
 class DenseModel:
     """A transition model kept as the tensor ``transition [..., S, A, S]``, which is not copied.
 
@@ -133,7 +106,7 @@ class DenseModel:
             raise ValueError(f"a transition tensor is [..., state, action, next_state]; got shape {shape}")
         self.shape = shape[:-3]
         self.num_states, self.num_actions = shape[-1], shape[-2]
-        self._blocks = _ranges(shape[-3] * shape[-2], self.transition.nbytes // LARGE_BLOCK)
+        self._blocks = ranges(shape[-3] * shape[-2], self.transition.nbytes // LARGE_BLOCK)
 
     @cached_property
     def negentropy(self) -> FloatArray:
@@ -146,12 +119,12 @@ class DenseModel:
         return self.transition.reshape(*self.shape, self.num_states * self.num_actions, self.num_states)
 
     @cached_property
-    def _entries(self) -> _Entries:
+    def _entries(self) -> Entries:
         key, exact = np.flatnonzero(self.transition), self.transition.astype(np.float64, copy=False)
         if exact is not self.transition:
             exact = exact / exact.sum(axis=-1, keepdims=True)  # of rounded ones, else, the sum would tell in each epoch
         data = exact.ravel()[key]
-        return _Entries.by_key(key, data, self.shape, self.num_states, self.num_actions)
+        return Entries.by_key(key, data, self.shape, self.num_states, self.num_actions)
 
     def plan(self, now: FloatArray, policy: FloatArray, log_gamma: FloatArray) -> None:
         """Fill in the rules of the first epochs, and ln gamma, from the end on."""
@@ -221,120 +194,6 @@ class DenseModel:
         return np.asarray(self.transition[(*batch_index(self.shape), state, action)])
 
 
-class _Entries:
-    """Entries of a tensor [*shape, S, A, S], row by row of (system, state, action), and sums over them.
-
-    Row r has the next states ``next_state[first[r] : first[r + 1]]``, ascending and in 32 bits, and their ``data``.
-    """
-
-    def __init__(
-        self,
-        first: IntArray,
-        next_state: Any,
-        data: FloatArray,
-        shape: tuple[int, ...],
-        num_states: int,
-        num_actions: int,
-    ) -> None:
-        self.first, self.next_state, self.data, self.shape = first, next_state, data, shape
-        self.num_states, self.num_actions, self.num_rows = num_states, num_actions, len(first) - 1
-
-    @staticmethod
-    def by_key(key: IntArray, data: FloatArray, shape: tuple[int, ...], num_states: int, num_actions: int) -> _Entries:
-        """The entries at these places, ascending, of the flat tensor."""
-        row = key // num_states
-        first = np.zeros(prod(shape) * num_states * num_actions + 1, dtype=np.int64)
-        np.cumsum(np.bincount(row, minlength=len(first) - 1), out=first[1:])
-        return _Entries(first, (key - row * num_states).astype(np.int32), data, shape, num_states, num_actions)
-
-    @property
-    def rows(self) -> tuple[IntArray, Any, FloatArray]:
-        """All of them, as kernels take them."""
-        return self.first, self.next_state, self.data
-
-    @property
-    def row(self) -> IntArray:
-        """Flat (system, state, action) of each entry."""
-        return np.repeat(np.arange(self.num_rows), np.diff(self.first))
-
-    def spread(self, rows: IntArray) -> FloatArray:
-        """The rows as tables: [n] -> [n, S]."""
-        from pastwise import kernels
-
-        return kernels.spread(*self.rows, rows, self.num_states)
-
-    @cached_property
-    def blocks(self) -> list[tuple[int, int]]:
-        """Ranges of states of about `MANY_ENTRIES` each; all states where there are several systems."""
-        return _ranges(self.num_states, 1 if self.shape else len(self.data) // MANY_ENTRIES)
-
-    def per_row(self, values: FloatArray) -> FloatArray:
-        """Sum of one number per entry over each row: [rows]."""
-        return group_sum(self.row, values, self.num_rows)
-
-    def expect(self, unseen: FloatArray | None, total: FloatArray | None, values: FloatArray) -> FloatArray:
-        """E[values(next_state) | state, action], [..., S] -> [..., S, A], of the entries and a weight beside them.
-
-        That weight, of every next state, and the total of all are [rows]; without them, 0 and 1.
-        """
-        from pastwise import kernels
-
-        if values.shape != (*self.shape, self.num_states):
-            values = np.broadcast_to(values, np.broadcast_shapes(values.shape, (*self.shape, self.num_states)))
-            require_last(self.shape, values.shape[:-1])
-        out = np.empty((*values.shape, self.num_actions))
-        rows = (*self.rows, unseen, total)
-        table, means = values.reshape(-1, self.num_states), out.reshape(-1, self.num_states * self.num_actions)
-        side_by_side(lambda states: kernels.expect(*rows, table, means, (0, len(table)), states), self.blocks)
-        return out
-
-    def plan(
-        self,
-        unseen: FloatArray | None,
-        total: FloatArray | None,
-        now: FloatArray,
-        policy: FloatArray,
-        log_gamma: FloatArray,
-    ) -> bool:
-        """`TransitionModel.plan` of the entries and a weight beside them, as in `expect`; if gamma has no zero."""
-        rows = (*self.rows, unseen, total)
-        horizon, batch = len(log_gamma) - 1, log_gamma.shape[1]
-        work = batch * (len(self.data) + self.num_rows) // max(1, prod(self.shape))
-        if len(self.blocks) > 1:  # an epoch needs all states of the one after it
-            step, parts = 1, [((0, batch), states) for states in self.blocks]
-        else:
-            step = min(horizon, max(1, LONG_WORK // max(1, work)))
-            some = _ranges(batch, min(step * work // MUCH_WORK, CORES))
-            parts = [(each, self.blocks[0]) for each in some]
-        feasible = True
-        for stop in range(horizon, 0, -step):
-            epochs = (max(0, stop - step), stop)
-            feasible &= all(side_by_side(partial(_run_plan, rows, now, policy, log_gamma, epochs), parts))
-        return feasible
-
-    def times_each(self, values: FloatArray) -> FloatArray:
-        """Sum of entry * values(state, action, next_state) over each row: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
-        full = (*self.shape, self.num_states, self.num_actions, self.num_states)
-        values = np.broadcast_to(values, np.broadcast_shapes(values.shape, full))
-        goals = values.shape[: values.ndim - len(full)]
-        where = np.unravel_index(self.row * self.num_states + self.next_state, full)
-        sums = [self.per_row(self.data * table[where]) for table in values.reshape(prod(goals), *full)]
-        return np.array(sums).reshape(*goals, *full[:-1])
-
-
-def _run_plan(
-    rows: Any,
-    now: FloatArray,
-    policy: FloatArray,
-    log_gamma: FloatArray,
-    epochs: tuple[int, int],
-    part: tuple[tuple[int, int], tuple[int, int]],
-) -> bool:
-    from pastwise import kernels
-
-    return kernels.plan(*rows, now, policy, log_gamma, *part, epochs)
-
-
 class SparseModel:
     """A transition model kept as its non-zeros.
 
@@ -360,7 +219,7 @@ class SparseModel:
         checked_probabilities("entries", csr.data, sum_to_one=False)
         check_sums("row", np.asarray(csr.sum(axis=1)), self.num_states)
         first, next_state = csr.indptr.astype(np.int64), csr.indices.astype(np.int32)
-        self._entries = _Entries(first, next_state, csr.data, (), self.num_states, num_actions)
+        self._entries = Entries(first, next_state, csr.data, (), self.num_states, num_actions)
 
     @cached_property
     def negentropy(self) -> FloatArray:
@@ -439,7 +298,7 @@ class LearnedModel:
         if self.num_states <= FEW_STATES and row_background.any():
             size = prod(self.shape) * self.num_states * self.num_actions * self.num_states
             key, data = np.arange(size), group_sum(key, data, size)
-        self._entries = _Entries.by_key(key, data, self.shape, self.num_states, self.num_actions)
+        self._entries = Entries.by_key(key, data, self.shape, self.num_states, self.num_actions)
         self._total, self._negentropy = np.empty((2, self._entries.num_rows))
         first, rows = self._entries.first, np.arange(self._entries.num_rows)
         kernels.tally(first, data, self._background, self.num_states, rows, self._total, self._negentropy)
