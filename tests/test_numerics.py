@@ -171,3 +171,10 @@ def test_spawn_replays_and_reading_one_child_moves_no_other() -> None:
 def test_streams_refuse_another_number_of_runs(size: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="these are 2 streams; a batch of shape"):
         Streams(np.random.SeedSequence(10).spawn(2)).random(size)
+
+
+def test_threads_give_results_in_order_and_pass_on_errors() -> None:
+    assert nx.side_by_side(lambda x: x**2, range(20)) == [x**2 for x in range(20)]
+    with pytest.raises(ZeroDivisionError):
+        nx.side_by_side(lambda x: 1 // x, [1, 0, 2])
+    assert nx.side_by_side(lambda x: x + 1, [1]) == [2]
