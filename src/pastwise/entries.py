@@ -116,6 +116,8 @@ class Entries:
         log_gamma: FloatArray,
     ) -> bool:
         """`TransitionModel.plan` of the entries and a weight beside them, as in `expect`; if gamma has no zero."""
+        from pastwise import kernels
+
         rows = (*self.rows, unseen, total)
         horizon, batch = len(log_gamma) - 1, log_gamma.shape[1]
         work = batch * (len(self.data) + self.num_rows) // max(1, prod(self.shape))
@@ -128,7 +130,7 @@ class Entries:
         feasible = True
         for stop in range(horizon, 0, -step):
             epochs = (max(0, stop - step), stop)
-            feasible &= all(side_by_side(partial(_run_plan, rows, now, policy, log_gamma, epochs), parts))
+            feasible &= all(side_by_side(partial(kernels.plan, *rows, now, policy, log_gamma, epochs), parts))
         return feasible
 
     def times_each(self, values: FloatArray) -> FloatArray:
@@ -139,16 +141,3 @@ class Entries:
         where = np.unravel_index(self.row * self.num_states + self.next_state, full)
         sums = [self.per_row(self.data * table[where]) for table in values.reshape(prod(goals), *full)]
         return np.array(sums).reshape(*goals, *full[:-1])
-
-
-def _run_plan(
-    rows: Any,
-    now: FloatArray,
-    policy: FloatArray,
-    log_gamma: FloatArray,
-    epochs: tuple[int, int],
-    part: tuple[tuple[int, int], tuple[int, int]],
-) -> bool:
-    from pastwise import kernels
-
-    return kernels.plan(*rows, now, policy, log_gamma, *part, epochs)

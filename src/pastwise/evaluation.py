@@ -7,7 +7,6 @@ and the spread of the differences is the answer.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -18,7 +17,7 @@ from pastwise.design import alpha, require_horizon
 from pastwise.draws import DrawnModels, TransitionPosterior
 from pastwise.ideal import IdealModel
 from pastwise.models import TransitionModel
-from pastwise.numerics import BoolArray, FloatArray, IntArray, normalise
+from pastwise.numerics import CORES, BoolArray, FloatArray, IntArray, normalise
 
 # Known models.
 
@@ -121,7 +120,7 @@ def sample_values(
         return task.values(posterior.draw(size, rng), together)[: draws - index * size]
 
     parts: list[FloatArray] = []
-    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+    with ThreadPoolExecutor(threads or CORES) as pool:
         try:
             for values in pool.map(batch, range(-(-draws // size))):
                 parts.append(values)

@@ -285,9 +285,8 @@ def plan(
     now: FloatArray,
     policy: FloatArray,
     log_gamma: FloatArray,
-    batch: tuple[int, int],
-    states: tuple[int, int],
     epochs: tuple[int, int],
+    part: tuple[tuple[int, int], tuple[int, int]],
 ) -> bool:
     """Design backward over a range of epochs, for a range of the batch and of the states, on a model as in `expect`.
 
@@ -300,8 +299,10 @@ def plan(
     policy : [kept, batch, S * A]
         Rules of the first epochs; one that is not kept gives way to the one before it.
     log_gamma : [H + 1, batch, S]
+    part
+        The ranges of the batch and of the states.
     """
-    kept, horizon = len(policy), len(log_gamma) - 1
+    kept, horizon, (batch, states) = len(policy), len(log_gamma) - 1, part
     S, rows = log_gamma.shape[2], policy.shape[2]
     together = max(1, AT_ONCE // rows) if states[1] - states[0] == S else 1
     feasible = True
