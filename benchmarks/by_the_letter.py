@@ -25,8 +25,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pastwise.experiments.paper import PASTS, PaperStudy
-from pastwise.numerics import FloatArray
+from pastwise._numerics.arrays import FloatArray
+from pastwise.studies.paper import PASTS, PaperStudy
 
 METHODS = ("Rand", "TL", "TL_explore", "FPD_learn", "FPD")
 FLOOR = 1e-5
@@ -62,7 +62,7 @@ def uniform(study: PaperStudy, size: int, *key: int) -> FloatArray:
 
 
 def numbers_of(study: PaperStudy, num_steps: int, *key: int) -> Numbers:
-    """The numbers that `pastwise.loop.run` draws from the stream at this place."""
+    """The numbers that `pastwise.simulation.loop.run` draws from the stream at this place."""
     world, choice, coins = (uniform(study, num_steps + 1, *key, child).tolist() for child in range(3))
     return Numbers(world, choice, coins)
 

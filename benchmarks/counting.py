@@ -16,8 +16,8 @@ import numpy as np
 import pastwise as pw
 from benchmarks.harness import DATA, GIB, Contender, Scale, Section, Times, about, peak_memory
 from benchmarks.report import number, table
-from pastwise.adapters.files import staged
-from pastwise.numerics import IntArray
+from pastwise._files import staged
+from pastwise._numerics.arrays import IntArray
 
 PARTS = ["state", "action", "next_state"]
 CHUNK = 1_000_000

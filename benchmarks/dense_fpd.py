@@ -26,7 +26,7 @@ import numpy as np
 
 import pastwise as pw
 from benchmarks.harness import Contender, Scale, Section, Times, about, require_close
-from pastwise.numerics import FloatArray
+from pastwise._numerics.arrays import FloatArray
 
 HORIZON, ACTIONS = 10, 4
 LISTS = 1000

@@ -17,8 +17,8 @@ import numpy as np
 import pastwise as pw
 from benchmarks.harness import MIB, Contender, Scale, Section, about, peak_memory
 from benchmarks.report import number, table
-from pastwise.agents import behaviour_rule
-from pastwise.numerics import FloatArray
+from pastwise._numerics.arrays import FloatArray
+from pastwise.methods.baselines import behaviour_rule
 
 DRAWS, HORIZON = 2000, 100
 POLICIES = ("new", "logged", "random")

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.harness import Scale, Section, about
 from benchmarks.report import table
-from pastwise.experiments.paper import ALL_METHODS, PASTS, PaperStudy, collect, dirichlet_rows
+from pastwise.studies.paper import ALL_METHODS, PASTS, PaperStudy, collect, dirichlet_rows
 
 SEED = 2026
 OTHERS = ("TL", "TL_explore", "FPD_learn")

@@ -13,7 +13,7 @@ from functools import partial
 
 from benchmarks.harness import Contender, Scale, Section, about, require_close
 from benchmarks.report import table
-from pastwise.experiments.known import KnownSystem, icu_sepsis, toy_system
+from pastwise.studies.systems import KnownSystem, icu_sepsis, toy_system
 
 NEARLY_ONE = 1 - 1e-9
 

@@ -17,7 +17,7 @@ import numpy as np
 import pastwise as pw
 from benchmarks.harness import DATA, GIB, Scale, Section, about, in_fresh_process, peak
 from benchmarks.report import number, table
-from pastwise.adapters.files import staged
+from pastwise._files import staged
 
 ACTIONS, REACH = 8, 200
 COLUMNS = ["state", "action", "next_state"]

@@ -25,7 +25,7 @@ from benchmarks.by_the_letter import (
     wanted_next,
 )
 from benchmarks.harness import Contender, Scale, Section, Times, about, require_close
-from pastwise.numerics import FloatArray, sample
+from pastwise._numerics.arrays import FloatArray, sample
 
 ACTIONS, HORIZON = 4, 10
 STREAM = 500

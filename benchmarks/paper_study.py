@@ -16,7 +16,7 @@ from functools import partial
 
 from benchmarks.by_the_letter import METHODS, Gains, run_literal, run_vectorised
 from benchmarks.harness import Contender, Scale, Section, about
-from pastwise.experiments.paper import PAPER_METHODS, PaperStudy, collect
+from pastwise.studies.paper import PAPER_METHODS, PaperStudy, collect
 
 
 def run_ours(study: PaperStudy) -> Gains:

@@ -9,7 +9,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 from benchmarks.harness import GIB, Curve, Figure, Goal, Row, Scale, Section
-from pastwise.adapters.files import staged
+from pastwise._files import staged
 
 PACKAGES = (
     "pastwise",

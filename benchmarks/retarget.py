@@ -18,8 +18,8 @@ import numpy as np
 import pastwise as pw
 from benchmarks.counting import PARTS, log_file
 from benchmarks.harness import Contender, Scale, Section, Times, about, require_close
-from pastwise.agents import behaviour_rule
-from pastwise.numerics import FloatArray
+from pastwise._numerics.arrays import FloatArray
+from pastwise.methods.baselines import behaviour_rule
 
 ACTIONS = 10
 MILLISECONDS = 10.0

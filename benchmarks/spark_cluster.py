@@ -25,7 +25,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import col, concat, lit
 
 import pastwise as pw
-from pastwise.numerics import IntArray
+from pastwise._numerics.arrays import IntArray
 
 STATES, ACTIONS, LENGTH, FOLDERS = 100, 5, 50, 4
 EXECUTORS, ATTEMPTS = 2, 5

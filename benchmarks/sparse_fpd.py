@@ -19,8 +19,8 @@ import scipy.sparse as sp
 import pastwise as pw
 from benchmarks.harness import DATA, Contender, Scale, Section, Times, about, peak_memory, require_close
 from benchmarks.report import number, table
-from pastwise.adapters.files import staged
-from pastwise.numerics import FloatArray
+from pastwise._files import staged
+from pastwise._numerics.arrays import FloatArray
 
 HORIZON, ACTIONS, SUCCESSORS = 10, 8, 8
 SMALL_MULTIPLE = 5.0

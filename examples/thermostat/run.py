@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pastwise as pw
-from pastwise.adapters.files import staged
+from pastwise._files import staged
 from pastwise.report.figures import draw_policy
 
 HERE = Path(__file__).parent

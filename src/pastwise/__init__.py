@@ -7,32 +7,41 @@ names are here; `docs/design.md` tells where each comes from.
 from importlib import import_module
 from typing import Any
 
-from pastwise.design import design as design  # at once: later its module would take its name
-
 __version__ = "0.1.0"
 
 _NAMES = {
-    "adapters.columns": "Columns",
-    "adapters.tables": "LogWarning count_transitions",
-    "adapters.validate": "validate_log",
-    "agents": "FPD TL Agent Clone FPDLearn Rand Scripted TLExplore",
-    "counts": "TransitionCounts Transitions",
-    "design": "Design InfeasibleError Optimum design first_rule implied_reward mdp_optimum",
-    "explore": "UCB EpsilonGreedy Gate PosteriorSampling",
-    "foresight": "Optimism Pessimism TLForesight",
-    "goal": "Goal",
-    "ideal": "IdealModel",
-    "learner": "TransferLearner",
-    "live": "LivePolicy",
-    "loading": "load load_counts merge_counts save_counts",
-    "loop": "FiniteSystem System Trajectory log_probability run",
-    "models": "DenseModel LearnedModel SparseModel TransitionModel",
-    "numerics": "Streams",
-    "posterior": "concentration default_prior_count gather_evidence learned_rule predictive prior_concentration "
-    "transition_weight",
-    "results": "Evaluation Rule UnseenStateWarning",
-    "similarity": "kl_divergence normalised_similarity plain_similarity task_weight weigh_tasks",
-    "spaces": "Space",
+    "_numerics.streams": "Streams",
+    "data.counts": "TransitionCounts",
+    "data.records": "Transitions",
+    "data.space": "Space",
+    "evaluation.result": "Evaluation",
+    "goals.goal": "Goal",
+    "goals.ideal": "IdealModel",
+    "logs.columns": "Columns",
+    "logs.read": "LogWarning count_transitions",
+    "logs.validate": "validate_log",
+    "methods.base": "Agent",
+    "methods.baselines": "Clone Rand Scripted",
+    "methods.foresight": "Optimism Pessimism TLForesight",
+    "methods.fpd": "FPD",
+    "methods.fpd_learn": "FPDLearn",
+    "methods.tl": "TL",
+    "methods.tl_explore": "TLExplore",
+    "models.base": "TransitionModel",
+    "models.dense": "DenseModel",
+    "models.learned": "LearnedModel",
+    "models.sparse": "SparseModel",
+    "policy.file": "load load_counts merge_counts save_counts",
+    "policy.learner": "TransferLearner",
+    "policy.live": "LivePolicy",
+    "policy.rule": "Rule UnseenStateWarning",
+    "simulation.loop": "FiniteSystem System Trajectory run",
+    "theory.closed_loop": "log_probability",
+    "theory.exploration": "UCB EpsilonGreedy Gate PosteriorSampling",
+    "theory.fpd": "Design InfeasibleError Optimum design first_rule implied_reward mdp_optimum",
+    "theory.learning": "concentration default_prior_count gather_evidence "
+    "learned_rule predictive prior_concentration transition_weight",
+    "theory.similarity": "kl_divergence normalised_similarity plain_similarity task_weight weigh_tasks",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -1,22 +1,35 @@
 """The public names, for type checkers; `__init__.py` loads each when it is first asked for."""
 
-from pastwise.adapters.columns import Columns
-from pastwise.adapters.tables import LogWarning, count_transitions
-from pastwise.adapters.validate import validate_log
-from pastwise.agents import FPD, TL, Agent, Clone, FPDLearn, Rand, Scripted, TLExplore
-from pastwise.counts import TransitionCounts, Transitions
-from pastwise.design import Design, InfeasibleError, Optimum, design, first_rule, implied_reward, mdp_optimum
-from pastwise.explore import UCB, EpsilonGreedy, Gate, PosteriorSampling
-from pastwise.foresight import Optimism, Pessimism, TLForesight
-from pastwise.goal import Goal
-from pastwise.ideal import IdealModel
-from pastwise.learner import TransferLearner
-from pastwise.live import LivePolicy
-from pastwise.loading import load, load_counts, merge_counts, save_counts
-from pastwise.loop import FiniteSystem, System, Trajectory, log_probability, run
-from pastwise.models import DenseModel, LearnedModel, SparseModel, TransitionModel
-from pastwise.numerics import Streams
-from pastwise.posterior import (
+from pastwise._numerics.streams import Streams
+from pastwise.data.counts import TransitionCounts
+from pastwise.data.records import Transitions
+from pastwise.data.space import Space
+from pastwise.evaluation.result import Evaluation
+from pastwise.goals.goal import Goal
+from pastwise.goals.ideal import IdealModel
+from pastwise.logs.columns import Columns
+from pastwise.logs.read import LogWarning, count_transitions
+from pastwise.logs.validate import validate_log
+from pastwise.methods.base import Agent
+from pastwise.methods.baselines import Clone, Rand, Scripted
+from pastwise.methods.foresight import Optimism, Pessimism, TLForesight
+from pastwise.methods.fpd import FPD
+from pastwise.methods.fpd_learn import FPDLearn
+from pastwise.methods.tl import TL
+from pastwise.methods.tl_explore import TLExplore
+from pastwise.models.base import TransitionModel
+from pastwise.models.dense import DenseModel
+from pastwise.models.learned import LearnedModel
+from pastwise.models.sparse import SparseModel
+from pastwise.policy.file import load, load_counts, merge_counts, save_counts
+from pastwise.policy.learner import TransferLearner
+from pastwise.policy.live import LivePolicy
+from pastwise.policy.rule import Rule, UnseenStateWarning
+from pastwise.simulation.loop import FiniteSystem, System, Trajectory, run
+from pastwise.theory.closed_loop import log_probability
+from pastwise.theory.exploration import UCB, EpsilonGreedy, Gate, PosteriorSampling
+from pastwise.theory.fpd import Design, InfeasibleError, Optimum, design, first_rule, implied_reward, mdp_optimum
+from pastwise.theory.learning import (
     concentration,
     default_prior_count,
     gather_evidence,
@@ -25,9 +38,7 @@ from pastwise.posterior import (
     prior_concentration,
     transition_weight,
 )
-from pastwise.results import Evaluation, Rule, UnseenStateWarning
-from pastwise.similarity import kl_divergence, normalised_similarity, plain_similarity, task_weight, weigh_tasks
-from pastwise.spaces import Space
+from pastwise.theory.similarity import kl_divergence, normalised_similarity, plain_similarity, task_weight, weigh_tasks
 
 __version__: str
 

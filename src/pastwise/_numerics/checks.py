@@ -1,0 +1,63 @@
+"""Checks of arrays at the boundary: distributions, and tables too large for memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pastwise._numerics.arrays import FloatArray, where_first
+
+ROW_SUM_TOLERANCE = 1e-9
+"""How far one entry of a distribution may push its sum from 1; a row of n entries may be n times as far."""
+
+
+SINGLE_ROUNDING = 1e-6
+"""How far rounding to single precision may push the sum of a distribution from 1."""
+
+
+LARGEST_TABLE = 4 * 2**30
+"""Bytes of the largest table that is built; a few of its size are in memory at a time."""
+
+
+def require_memory(what: str, shape: Sequence[int], instead: str) -> None:
+    """Refuse what needs a table of numbers too large for memory, before it is built, and say what to do instead.
+
+    >>> require_memory("an example", (1_000_000, 1_000_000), "use fewer states")
+    Traceback (most recent call last):
+    ValueError: an example needs a table of 1,000,000 x 1,000,000 = 1e+12 numbers (8,000 GB); use fewer states
+    """
+    number = prod(map(int, shape))
+    if 8 * number > LARGEST_TABLE:
+        sizes = " x ".join(f"{size:,}" for size in shape)
+        size = f"{8 * number / 1e9:,.0f} GB"
+        raise ValueError(f"{what} needs a table of {sizes} = {number:.3g} numbers ({size}); {instead}")
+
+
+def checked_probabilities(name: str, values: ArrayLike, *, sum_to_one: bool = True) -> FloatArray:
+    """The values as floats, after checking that each row (last axis) is a distribution; single precision is kept."""
+    array = np.asarray(values)
+    if array.dtype != np.float32:
+        array = np.asarray(values, dtype=np.float64)
+    if array.ndim == 0 or array.shape[-1] == 0:
+        raise ValueError(f"{name} must have at least one entry in its last axis; its shape is {array.shape}")
+    bad = ~(np.isfinite(array) & (array >= 0))
+    if bad.any():
+        where = where_first(bad)
+        raise ValueError(f"{name}{list(where)} is {array[where]}; probabilities must be finite and not negative")
+    if sum_to_one:
+        rounding = SINGLE_ROUNDING if array.dtype == np.float32 else 0.0
+        check_sums(name, array.sum(axis=-1, dtype=np.float64), array.shape[-1], rounding)
+    return array
+
+
+def check_sums(name: str, sums: FloatArray, length: int, rounding: float = 0.0) -> None:
+    """Refuse sums of ``length`` probabilities that are not one."""
+    off = np.abs(sums - 1) > ROW_SUM_TOLERANCE * length + rounding
+    if off.any():
+        where = where_first(off)
+        raise ValueError(
+            f"{name}{list(where)} sums to {sums[where]}, not to 1; divide each row by its sum if that is meant"
+        )

@@ -1,1 +1,0 @@
-"""The outside world: tables, files and environments."""

@@ -1,0 +1,1 @@
+"""What was seen: labels, records, counts."""

@@ -1,0 +1,1 @@
+"""What is wanted: in words, as an ideal, as a utility."""

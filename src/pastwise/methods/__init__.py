@@ -1,0 +1,1 @@
+"""Decision makers, one file each."""

@@ -1,0 +1,1 @@
+"""What follows an action: known, learned, uncertain."""

@@ -1,0 +1,1 @@
+"""What a user holds: a learner, its rule, the evidence, a file."""

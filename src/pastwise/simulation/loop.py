@@ -1,0 +1,132 @@
+"""A system, an agent, and the ten lines that close the loop.
+
+The closed loop's probability factors into transition model, decision rules and the distribution of the initial state:
+
+    p(trajectory) = p(s_0) * product over epochs of p(next_state | state, action) * rule_t(action | state).
+
+Paper: Definitions 1 [MDP] and 2 [def:closed_loop_descr], Eq. (1) [eq:closed-loop_beh].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pastwise._numerics.arrays import IntArray, broadcast, frozen, sample
+from pastwise._numerics.checks import checked_probabilities
+from pastwise._numerics.streams import Random
+from pastwise.data.counts import TransitionCounts
+from pastwise.data.records import Transitions
+from pastwise.data.space import Space
+from pastwise.methods.base import Agent
+from pastwise.models.base import TransitionModel
+
+
+class System(Protocol):
+    """What an agent acts on; leading axes are independent copies."""
+
+    @property
+    def states(self) -> Space:
+        """The states."""
+        ...
+
+    @property
+    def actions(self) -> Space:
+        """The actions."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Leading axes."""
+        ...
+
+    def reset(self, rng: Random) -> IntArray:
+        """Initial states: [*shape]."""
+        ...
+
+    def step(self, state: IntArray, action: IntArray, rng: Random) -> IntArray:
+        """Next states: [*shape]."""
+        ...
+
+
+class FiniteSystem:
+    """A system given by its transition model and the distribution of its initial state.
+
+    Parameters
+    ----------
+    model : TransitionModel
+    initial : broadcastable to [*shape, S], optional
+        p(s_0); uniform if absent.
+
+    Paper: the system of Definition 1 [MDP]; p(s_0) of Eq. (1) [eq:closed-loop_beh].
+    """
+
+    def __init__(self, model: TransitionModel, initial: ArrayLike | None = None) -> None:
+        self.model, self.shape = model, model.shape
+        self.states, self.actions = Space.of_size(model.num_states), Space.of_size(model.num_actions)
+        start = np.full(len(self.states), 1 / len(self.states)) if initial is None else initial
+        checked = checked_probabilities("initial", start)
+        self.initial = frozen(broadcast("initial", checked, (*self.shape, len(self.states))))
+
+    def reset(self, rng: Random) -> IntArray:
+        """Initial states, drawn from p(s_0): [*shape]."""
+        return sample(self.initial, rng.random(self.shape))
+
+    def step(self, state: IntArray, action: IntArray, rng: Random) -> IntArray:
+        """Next states, drawn from the transition model: [*shape]."""
+        return sample(self.model.row(state, action), rng.random(self.shape))
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """States s_0, ..., s_N [..., N + 1] and the actions between them [..., N]."""
+
+    states: IntArray
+    actions: IntArray
+
+    @property
+    def transitions(self) -> Transitions:
+        """The trajectory as records: fields [..., N]."""
+        return Transitions(self.states[..., :-1], self.actions, self.states[..., 1:])
+
+
+def run(
+    system: System,
+    agent: Agent,
+    num_steps: int,
+    rng: Random,
+    counts: TransitionCounts | None = None,
+    recent: Transitions | None = None,
+) -> Trajectory:
+    """Let an agent act on a system for ``num_steps`` epochs.
+
+    The system, the choice of actions and the agent's own coins draw from three children of ``rng``, so that agents
+    compared on the same numbers meet the same world.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator or Streams
+        `Streams` gives each of a batch of runs its own generator.
+    counts, recent : optional
+        The past log: its counts and its last records; empty by default.
+
+    Paper: the closed loop of Definition 2 [def:closed_loop_descr]; the loop of Algorithm 1 [alg:alg_exploration].
+    """
+    if num_steps < 1:
+        raise ValueError(f"num_steps must be at least 1, not {num_steps}")
+    world, choice, coins = rng.spawn(3)
+    shape = system.shape
+    past = TransitionCounts.empty(system.states, system.actions, shape) if counts is None else counts
+    memory = agent.start(past, recent)
+    states = np.empty((num_steps + 1, *shape), dtype=np.int64)
+    actions = np.empty((num_steps, *shape), dtype=np.int64)
+    states[0] = system.reset(world)
+    for t in range(num_steps):
+        rule = agent.rule(memory, states[t], coins)
+        actions[t] = sample(rule, choice.random(shape))
+        states[t + 1] = system.step(states[t], actions[t], world)
+        agent.observe(memory, states[t], actions[t], states[t + 1])
+    return Trajectory(frozen(np.moveaxis(states, 0, -1)), frozen(np.moveaxis(actions, 0, -1)))

@@ -1,0 +1,1 @@
+"""Experiments as data: a specification, a runner, tidy results."""

@@ -1,0 +1,81 @@
+"""ICU-Sepsis: policies for survival from logs of the expert and of chance, and agents that go on learning.
+
+The goal is to survive, and nothing else is told. Survival is exact, from the published dynamics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from pastwise._numerics.arrays import BoolArray, sample
+from pastwise.data.counts import TransitionCounts
+from pastwise.goals.goal import Goal
+from pastwise.goals.ideal import IdealModel
+from pastwise.methods.base import Agent
+from pastwise.methods.foresight import Pessimism, TLForesight
+from pastwise.methods.fpd_learn import FPDLearn
+from pastwise.methods.tl import TL
+from pastwise.studies.runner import Work
+from pastwise.studies.systems import KnownSystem, icu_sepsis
+from pastwise.studies.transfer import Setting, Transfer, gather, survey_settings, survey_tasks
+
+SIZES = (1000, 10_000, 100_000)
+QUICK_SIZES = (200, 1000)
+
+ONLINE_LOG = 1000
+"""Expert episodes that the agents which go on learning start from."""
+
+AGENTS: Mapping[str, Callable[[IdealModel], Agent]] = {
+    "TL": TL,
+    "FPD_learn": lambda ideal: FPDLearn(ideal, replay=True),
+    "TL_foresight": lambda ideal: TLForesight(ideal, replan=0.05),
+    "TL_foresight, pessimistic": lambda ideal: TLForesight(ideal, Pessimism(), replan=0.05),
+}
+"""Agents that act and learn; FPD_learn plans every ten epochs, TL_foresight once the records grew by 5 %."""
+
+
+def icu_settings(sizes: tuple[int, ...] = SIZES) -> list[Setting]:
+    """Logs of the published expert and of the random policy."""
+    icu = icu_sepsis()
+    behaviours = {"the clinicians' own ends": icu.rules["expert"], "nothing (random)": icu.random}
+    return [Setting("ICU-Sepsis", past, icu, rule, sizes, steps=None) for past, rule in behaviours.items()]
+
+
+def treat(
+    system: KnownSystem, agent: Agent, log: TransitionCounts, patients: int, rng: np.random.Generator
+) -> BoolArray:
+    """Let an agent treat patients one after the other, learning from each: who survived, [patients]."""
+    memory, ends, survived = agent.start(log), set(system.terminal.tolist()), np.zeros(patients, dtype=bool)
+    for patient in range(patients):
+        state = int(sample(system.initial, np.asarray(rng.random())))
+        while state not in ends:
+            here = np.asarray(state)
+            action = sample(agent.rule(memory, here, rng), np.asarray(rng.random()))
+            following = sample(system.transition[state, action], np.asarray(rng.random()))
+            agent.observe(memory, here, action, following)
+            state = int(following)
+        survived[patient] = system.success[state] > 0
+    return survived
+
+
+def _treated_online(name: str, patients: int, seed: int) -> list[float]:
+    """Share of survivors in each tenth of the patients of an agent."""
+    icu = icu_sepsis()
+    log = icu.log(icu.rules["expert"], ONLINE_LOG, np.random.default_rng(seed))
+    ideal = Goal(prefer={int(state): 1.0 for state in np.flatnonzero(icu.success)}).on(log.states, log.actions)
+    survived = treat(icu, AGENTS[name](ideal), log, patients, np.random.default_rng(seed + 1))
+    return [float(part.mean()) for part in np.array_split(survived, 10)]
+
+
+def icu_study(
+    settings: Sequence[Setting], seeds: int, patients: int, seed: int = 0, work: Work | None = None
+) -> tuple[Transfer, dict[str, list[float]]]:
+    """What every method attains from logs; and, for every agent, the survivors in each tenth of its patients."""
+    from_logs = survey_tasks(settings, seeds, seed)
+    online = [partial(_treated_online, name, patients, seed) for name in AGENTS]
+    chosen = {"study": "icu-sepsis", "patients": patients, **survey_settings(settings, seeds, seed)}
+    found = (work or Work()).do("Learning", [*from_logs, *online], chosen)
+    return gather(settings, found[: len(from_logs)]), dict(zip(AGENTS, found[len(from_logs) :], strict=True))

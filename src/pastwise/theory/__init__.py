@@ -1,0 +1,1 @@
+"""The paper as pure functions, in its order."""

@@ -1,0 +1,387 @@
+"""TransitionCounts: counting, the monoid of counts, and what it refuses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pastwise import Space, TransitionCounts, Transitions
+from pastwise.data.counts import Decay
+from pastwise.data.live_counts import LiveCounts
+from tests.helpers.oracles import Record, counts_of, counts_of_list, log_of, random_log, records
+
+S, A = 3, 2
+STATES, ACTIONS = Space.of_size(S), Space.of_size(A)
+
+logs = records(S, A)
+
+
+def as_dict(counts: TransitionCounts) -> dict[Record, tuple[int, float, float]]:
+    """Records, weight and squared weight of each distinct transition."""
+    transitions = zip(counts.state.tolist(), counts.action.tolist(), counts.next_state.tolist(), strict=True)
+    columns = zip(counts.records.tolist(), counts.weight.tolist(), counts.weight_squared.tolist(), strict=True)
+    return dict(zip(transitions, columns, strict=True))
+
+
+@given(logs)
+def test_counts_are_those_of_a_plain_counter(log: list[Record]) -> None:
+    counts = counts_of_list(log, S, A)
+    assert as_dict(counts) == {record: (n, n, n) for record, n in Counter(log).items()}
+    assert counts.num_records == len(log)
+    assert (np.diff(counts.key) > 0).all()
+
+
+@given(logs.flatmap(lambda log: st.tuples(st.just(log), st.permutations(log))))
+def test_order_of_the_log_does_not_matter(logs: tuple[list[Record], list[Record]]) -> None:
+    one, other = logs
+    assert as_dict(counts_of_list(one, S, A)) == as_dict(counts_of_list(other, S, A))
+
+
+def test_weights_are_summed_and_so_are_their_squares() -> None:
+    log, weight = [(0, 1, 2), (2, 0, 0), (0, 1, 2)], [0.5, 2.0, 0.25]
+    assert as_dict(counts_of_list(log, S, A, weight)) == {
+        (0, 1, 2): (2, Fraction(3, 4), Fraction(5, 16)),
+        (2, 0, 0): (1, 2, 4),
+    }
+
+
+@given(logs, logs)
+def test_sum_is_the_count_of_the_joined_logs(one: list[Record], other: list[Record]) -> None:
+    together = counts_of_list(one, S, A) + counts_of_list(other, S, A)
+    assert as_dict(together) == as_dict(counts_of_list(one + other, S, A))
+
+
+@given(logs, logs, logs)
+def test_counts_are_a_commutative_monoid(one: list[Record], two: list[Record], three: list[Record]) -> None:
+    """The weights are multiples of 1/4, for which float addition is exact."""
+    a, b, c = (counts_of_list(log, S, A, weight) for log, weight in ((one, 0.25), (two, 1.0), (three, 2.5)))
+    nothing = TransitionCounts.empty(STATES, ACTIONS)
+    assert as_dict(a + b) == as_dict(b + a)
+    assert as_dict((a + b) + c) == as_dict(a + (b + c))
+    assert as_dict(a + nothing) == as_dict(nothing + a) == as_dict(a)
+
+
+def test_leading_axes_are_logs_counted_apart() -> None:
+    log = random_log(np.random.default_rng(1), S, A, 2, 4, 25)
+    together = counts_of(log, S, A)
+    assert together.shape == (2, 4)
+    assert together.num_records == 2 * 4 * 25
+    by_state_action = together.by_state_action(together.weight)
+    for run in np.ndindex(2, 4):
+        alone = counts_of(Transitions(*(field[run] for field in log)), S, A)
+        np.testing.assert_array_equal(by_state_action[run], alone.by_state_action(alone.weight))
+        in_run = together.key // (S * A * S) == np.ravel_multi_index(run, (2, 4))
+        np.testing.assert_array_equal(together.key[in_run] % (S * A * S), alone.key)
+        np.testing.assert_array_equal(together.records[in_run], alone.records)
+        np.testing.assert_array_equal(together.state[in_run], alone.state)
+
+
+def test_marginal_over_next_states() -> None:
+    counts = counts_of_list([(0, 1, 2), (0, 1, 0), (2, 0, 0), (0, 1, 2)], S, A)
+    np.testing.assert_array_equal(counts.by_state_action(counts.weight), [[0, 3], [0, 0], [1, 0]])
+
+
+def test_scale_multiplies_weights_but_not_records() -> None:
+    counts = counts_of_list([(0, 1, 2), (0, 1, 2), (2, 0, 0)], S, A)
+    scaled = counts.scale(np.array([0.5, 3.0]))
+    assert as_dict(scaled) == {(0, 1, 2): (2, 1.0, 0.5), (2, 0, 0): (1, 3.0, 9.0)}
+
+
+def test_empty_counts_of_several_logs() -> None:
+    nothing = TransitionCounts.empty(STATES, ACTIONS, (4,))
+    assert nothing.num_records == 0
+    np.testing.assert_array_equal(nothing.by_state_action(nothing.weight), np.zeros((4, S, A)))
+
+
+@pytest.mark.parametrize(("number", "expected"), [(2, [7, 8]), (3, [6, 7, 8]), (9, [6, 7, 8]), (0, [])])
+def test_last_records_of_a_log(number: int, expected: list[int]) -> None:
+    log = Transitions(np.array([[6, 7, 8]]), np.array([[16, 17, 18]]), np.array([[26, 27, 28]]))
+    state, action, next_state = log.last(number)
+    np.testing.assert_array_equal(state, [expected])
+    np.testing.assert_array_equal(action - 10, [expected])
+    np.testing.assert_array_equal(next_state - 20, [expected])
+
+
+@pytest.mark.parametrize("name", ["key", "records", "weight", "weight_squared", "row", "state", "action", "next_state"])
+def test_arrays_are_read_only(name: str) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        getattr(counts_of_list([(0, 1, 2)], S, A), name)[0] = 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"state": [0, 3]}, r"state\[1\] is 3; indices run from 0 to 2"),
+        ({"action": [0, 2]}, r"action\[1\] is 2; indices run from 0 to 1"),
+        ({"next_state": [-1, 0]}, r"next_state\[0\] is -1; indices run from 0 to 2"),
+        ({"state": [0.0, 1.0]}, "state must hold integer indices, not float64"),
+        ({"action": [True, False]}, "action must hold integer indices, not bool"),
+        ({"action": [0]}, r"differ in shape: \(2,\), \(1,\), \(2,\)"),
+        ({"state": 0, "action": 0, "next_state": 0}, "shape"),
+        ({"weight": [1.0, 0.0]}, r"weight\[1\] is 0.0; weights must be finite and positive"),
+        ({"weight": [-1.0, 1.0]}, r"weight\[0\] is -1.0"),
+        ({"weight": np.nan}, r"weight\[0\] is nan"),
+        ({"weight": np.inf}, r"weight\[0\] is inf"),
+        ({"weight": [1.0, 1.0, 1.0]}, "shape"),
+    ],
+)
+def test_bad_records_are_refused_and_located(change: dict[str, Any], message: str) -> None:
+    good: dict[str, Any] = {"state": [0, 1], "action": [0, 1], "next_state": [2, 0], "states": STATES}
+    with pytest.raises(ValueError, match=message):
+        TransitionCounts.from_records(**(good | {"actions": ACTIONS} | change))
+
+
+def test_counts_of_different_leading_axes_cannot_be_added() -> None:
+    with pytest.raises(ValueError, match="different leading axes"):
+        TransitionCounts.empty(STATES, ACTIONS) + TransitionCounts.empty(STATES, ACTIONS, (1,))
+
+
+def test_log_given_as_transitions_or_as_records_counts_the_same() -> None:
+    log = log_of([(0, 1, 2), (2, 0, 0), (0, 1, 2)])
+    by_records = TransitionCounts.from_records(log.state, log.action, log.next_state, STATES, ACTIONS)
+    assert as_dict(TransitionCounts.from_transitions(log, STATES, ACTIONS)) == as_dict(by_records)
+
+
+def test_equal_counts_are_equal() -> None:
+    one, two = (TransitionCounts.from_records([0, 1], [0, 0], [1, 1], STATES, ACTIONS) for _ in range(2))
+    assert one == two
+    assert one != one + two
+    assert one != "counts"
+
+
+# Logs of different labels
+
+
+Labelled = tuple[str, str, str]
+
+words = st.sampled_from("abcd")
+labelled_logs = st.lists(st.tuples(words, st.sampled_from("xyz"), words), min_size=1, max_size=12)
+
+
+def counted(log: Sequence[Labelled], weight: Sequence[float] | float = 1.0) -> TransitionCounts:
+    """Counts over the labels that occur."""
+    states, actions = Space.sorted(s for r in log for s in r[::2]), Space.sorted(r[1] for r in log)
+    spaces = (states, actions, states)
+    s, a, n = (space.indices(labels) for space, labels in zip(spaces, zip(*log, strict=True), strict=True))
+    return TransitionCounts.from_records(s, a, n, states, actions, weight)
+
+
+def by_label(counts: TransitionCounts) -> dict[tuple[Any, ...], tuple[int, float, float]]:
+    """Records, weight and squared weight by the labels of each distinct transition, its task first if it has one."""
+    spaces = [counts.states, counts.actions, counts.states]
+    indices = [counts.state, counts.action, counts.next_state]
+    if counts.tasks is not None:
+        spaces, indices = [counts.tasks, *spaces], [counts.batch, *indices]
+    keys = zip(*([s.labels[i] for i in index] for s, index in zip(spaces, indices, strict=True)), strict=True)
+    columns = zip(counts.records.tolist(), counts.weight.tolist(), counts.weight_squared.tolist(), strict=True)
+    return dict(zip(keys, columns, strict=True))
+
+
+@given(labelled_logs, labelled_logs, labelled_logs)
+def test_sum_of_logs_of_different_labels_is_the_count_of_all(
+    one: list[Labelled], two: list[Labelled], three: list[Labelled]
+) -> None:
+    a, b, c = counted(one), counted(two), counted(three)
+    assert a + b == b + a == counted(one + two)
+    assert (a + b) + c == a + (b + c) == counted(one + two + three)
+    assert by_label(a + b) == {record: (n, n, n) for record, n in Counter(one + two).items()}
+
+
+@given(labelled_logs)
+def test_nothing_over_other_labels_adds_only_these(log: list[Labelled]) -> None:
+    counts = counted(log)
+    assert counts + TransitionCounts.empty(counts.states, counts.actions) == counts
+    more = counts + TransitionCounts.empty(Space(["a", "e"]), Space(["w"]))
+    assert by_label(more) == by_label(counts)
+    assert more.states.labels == tuple(sorted({*counts.states.labels, "a", "e"}, key=str))
+
+
+@given(labelled_logs)
+def test_relabelling_changes_the_indices_alone(log: list[Labelled]) -> None:
+    counts = counted(log)
+    wider = counts.relabelled(Space("zdcba"), Space("wzyx"))
+    assert by_label(wider) == by_label(counts)
+    assert (np.diff(wider.key) > 0).all()
+    assert counts.relabelled(counts.states, counts.actions) is counts
+
+
+def test_relabelling_needs_every_label() -> None:
+    with pytest.raises(ValueError, match="unknown label 'b'"):
+        counted([("a", "x", "b")]).relabelled(Space("a"), Space("x"))
+
+
+def test_logs_of_different_fields_cannot_be_added() -> None:
+    counts = counted([("a", "x", "b")])
+    with pytest.raises(ValueError, match="cannot be united"):
+        counts + replace(counts, states=Space("ab", ("room",)))
+
+
+@given(labelled_logs)
+def test_some_of_the_distinct_transitions(log: list[Labelled]) -> None:
+    counts = counted(log)
+    for state in counts.states.labels:
+        some = counts.where(counts.state == counts.states.index(state))
+        assert by_label(some) == {r: (n, n, n) for r, n in Counter(log).items() if r[0] == state}
+        assert some.states == counts.states
+
+
+def test_further_records_by_key() -> None:
+    counts = counts_of_list([(0, 1, 2)], S, A)
+    known, new = int(counts.key[0]), 0
+    more = counts.plus({known: (2, 0.5, 0.125), new: (1, 2.0, 4.0)})
+    assert as_dict(more) == {(0, 1, 2): (3, 1.5, 1.125), (0, 0, 0): (1, 2.0, 4.0)}
+    assert counts.plus({}) is counts
+
+
+# Terminal states
+
+
+def test_terminal_states_are_united_by_label() -> None:
+    one = replace(counted([("b", "x", "d")]), terminal=np.array([1]))
+    other = replace(counted([("c", "x", "a"), ("c", "x", "d")]), terminal=np.array([0, 2]))
+    both = one + other
+    assert [both.states.labels[i] for i in both.terminal] == ["a", "d"]
+    assert both == other + one
+    assert (one + one).terminal.tolist() == [1]
+    assert one != counted([("b", "x", "d")])
+    assert one.where(one.state == 1).terminal.tolist() == [1]
+
+
+def test_records_that_leave_a_terminal_state_are_of_no_account() -> None:
+    counts = counted([("a", "x", "b"), ("b", "x", "a"), ("b", "x", "c")])
+    ended = counts.ending_in(np.array([2, 1, 1]))
+    assert ended.terminal.tolist() == [1, 2]
+    assert by_label(ended) == {("a", "x", "b"): (1, 1, 1)}
+
+
+# Tasks
+
+
+TasksLog = list[tuple[str, str, str, str]]
+
+task_logs = st.lists(st.tuples(st.sampled_from("nop"), words, st.sampled_from("xy"), words), min_size=1, max_size=12)
+
+
+def counted_by_task(log: TasksLog) -> TransitionCounts:
+    tasks = Space.sorted((r[0] for r in log), ("task",))
+    whole = counted([(s, a, n) for _, s, a, n in log])
+    spaces = (tasks, whole.states, whole.actions, whole.states)
+    t, s, a, n = (space.indices(labels) for space, labels in zip(spaces, zip(*log, strict=True), strict=True))
+    ones = np.ones(len(log), dtype=np.int64)
+    return TransitionCounts.from_groups(
+        whole.states, whole.actions, (t, s, a, n), (ones, ones.astype(float), ones.astype(float)), tasks
+    )
+
+
+@given(task_logs, task_logs)
+def test_tasks_are_counted_apart_and_together(one: TasksLog, other: TasksLog) -> None:
+    counts = counted_by_task(one)
+    assert counts.tasks is not None
+    assert by_label(counts) == {record: (n, n, n) for record, n in Counter(one).items()}
+    assert counts.total() == counted([(s, a, n) for _, s, a, n in one])
+    for task, part in zip(counts.tasks.labels, counts.split(), strict=True):
+        assert part.tasks is None
+        assert by_label(part) == {r[1:]: (n, n, n) for r, n in Counter(one).items() if r[0] == task}
+    assert counts + counted_by_task(other) == counted_by_task(one + other)
+
+
+def test_total_of_a_single_log_is_itself() -> None:
+    counts = counted([("a", "x", "b")])
+    assert counts.total() is counts
+
+
+def test_counts_with_tasks_and_without_cannot_be_added() -> None:
+    with pytest.raises(ValueError, match="with tasks and without"):
+        counted_by_task([("n", "a", "x", "b")]) + counted([("a", "x", "b")])
+
+
+def test_relabelling_keeps_the_tasks() -> None:
+    counts = counted_by_task([("n", "a", "x", "b"), ("o", "b", "x", "b")])
+    wider = counts.relabelled(Space("abc"), Space("xy"))
+    assert wider.tasks == counts.tasks
+    assert by_label(wider) == by_label(counts)
+
+
+# Decay
+
+
+def test_weights_halve_with_every_half_life() -> None:
+    counts = replace(counted([("a", "x", "b")] * 3), decay=Decay(as_of=10.0, half_life=4.0))
+    later = counts.as_of(18.0)
+    assert by_label(later) == {("a", "x", "b"): (3, 0.75, 3 / 16)}
+    assert later.decay == Decay(18.0, 4.0)
+    assert counts.as_of(10.0) == counts
+
+
+def test_sum_is_as_of_the_later_date_whichever_comes_first() -> None:
+    old = replace(counted([("a", "x", "b")]), decay=Decay(0.0, 1.0))
+    new = replace(counted([("a", "x", "b"), ("b", "x", "b")]), decay=Decay(2.0, 1.0))
+    assert old + new == new + old
+    assert (old + new).decay == Decay(2.0, 1.0)
+    assert by_label(old + new) == {("a", "x", "b"): (2, 1.25, 1.0625), ("b", "x", "b"): (1, 1.0, 1.0)}
+
+
+@given(st.lists(st.tuples(labelled_logs, st.integers(0, 8)), min_size=3, max_size=3))
+def test_decaying_counts_are_a_commutative_monoid(dated: list[tuple[list[Labelled], int]]) -> None:
+    """Whole numbers of half-lives: float arithmetic is exact."""
+    a, b, c = (replace(counted(log), decay=Decay(date, 1.0)) for log, date in dated)
+    assert a + b == b + a
+    assert (a + b) + c == a + (b + c)
+
+
+def test_far_dates_do_not_overflow() -> None:
+    old, new = (replace(counted([("a", "x", "b")]), decay=Decay(date, 86400.0)) for date in (0.0, 1.7e9))
+    assert by_label(old + new) == {("a", "x", "b"): (2, 1.0, 1.0)}
+
+
+@pytest.mark.parametrize("other", [None, Decay(0.0, 2.0)])
+def test_weights_that_fall_differently_cannot_be_added(other: Decay | None) -> None:
+    counts = counted([("a", "x", "b")])
+    with pytest.raises(ValueError, match="fall differently with age"):
+        replace(counts, decay=Decay(0.0, 1.0)) + replace(counts, decay=other)
+
+
+def test_counts_that_do_not_fall_with_age_are_as_of_no_date() -> None:
+    with pytest.raises(ValueError, match="do not fall with age"):
+        counted([("a", "x", "b")]).as_of(3.0)
+
+
+@pytest.mark.parametrize(
+    ("as_of", "half_life"),
+    [(0.0, 0.0), (0.0, -1.0), (0.0, np.inf), (0.0, np.nan), (np.inf, 1.0), (np.nan, 1.0), ("a", 1.0)],
+)
+def test_decay_that_makes_no_sense_is_refused(as_of: Any, half_life: float) -> None:
+    with pytest.raises(ValueError, match="a decay needs a date and a positive half-life"):
+        Decay(as_of, half_life)
+
+
+# Live counts
+
+
+@given(logs, logs, st.sampled_from([0.25, 1.0, 3.0]))
+def test_records_added_one_by_one_are_records_counted_at_once(
+    before: list[Record], after: list[Record], weight: float
+) -> None:
+    base = counts_of_list(before, S, A)
+    live = LiveCounts(base)
+    for number, record in enumerate(after, start=1):
+        live.add(*record, weight)
+        at_once = base + counts_of_list(after[:number], S, A, weight)
+        assert live.counts() == at_once
+        row = at_once.where((at_once.state == record[0]) & (at_once.action == record[1]))
+        assert live.row(*record[:2]) == row
+    assert live.counts() == base + counts_of_list(after, S, A, weight)
+    assert base == counts_of_list(before, S, A)
+
+
+def test_rows_of_nothing_are_empty() -> None:
+    live = LiveCounts(TransitionCounts.empty(STATES, ACTIONS))
+    assert live.row(1, 1) == live.counts() == TransitionCounts.empty(STATES, ACTIONS)

@@ -1,0 +1,237 @@
+"""Labels and their indices."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pastwise import Space
+from pastwise.data.space import checked_label, key_of
+
+WEATHER = Space(["cold", "warm", "hot"])
+
+
+def test_index_is_the_position_of_a_label() -> None:
+    assert [WEATHER.index(label) for label in WEATHER.labels] == [0, 1, 2]
+    assert len(WEATHER) == 3
+
+
+def test_indices_of_many_labels() -> None:
+    found = WEATHER.indices(["hot", "cold", "hot"])
+    np.testing.assert_array_equal(found, [2, 0, 2])
+    assert found.dtype == np.int64
+    assert WEATHER.indices([]).shape == (0,)
+
+
+def test_labels_may_be_anything_hashable() -> None:
+    space = Space([("north", 1), None, 2.5])
+    assert space.index(None) == 1
+    assert space.index(("north", 1)) == 0
+
+
+def test_space_of_a_size_labels_each_index_by_itself() -> None:
+    space = Space.of_size(4)
+    np.testing.assert_array_equal(space.indices(range(4)), range(4))
+
+
+def test_spaces_of_the_same_labels_in_the_same_order_are_equal() -> None:
+    assert Space(["a", "b"]) == Space(("a", "b"))
+    assert Space(["a", "b"]) != Space(["b", "a"])
+
+
+@pytest.mark.parametrize(
+    ("space", "label", "message"),
+    [
+        (WEATHER, "wrm", "unknown label 'wrm'; did you mean 'warm'?"),
+        (WEATHER, "snowstorm", "unknown label 'snowstorm'"),
+        (Space.of_size(3), 3, "unknown label 3"),
+        (Space.of_size(30), "29 ", "unknown label '29 '; did you mean '29'?"),
+    ],
+)
+def test_unknown_label_names_the_nearest(space: Space, label: Hashable, message: str) -> None:
+    with pytest.raises(ValueError, match="unknown label") as error:
+        space.index(label)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("labels", [[], range(0)])
+def test_space_without_labels_is_refused(labels: list[str] | range) -> None:
+    with pytest.raises(ValueError, match="at least one label"):
+        Space(labels)
+
+
+def test_repeated_label_is_refused_and_named() -> None:
+    with pytest.raises(ValueError, match="label 'b' occurs twice"):
+        Space(["a", "b", "c", "b"])
+
+
+# Keys
+
+
+@pytest.mark.parametrize(
+    ("label", "key"),
+    [
+        ("cold", "cold"),
+        ('say "hi", ža', 'say "hi", ža'),
+        (5, "5"),
+        (2.5, "2.5"),
+        (True, "true"),
+        (("cold", 5, False), '["cold", 5, false]'),
+        (("ž", "a b"), '["ž", "a b"]'),
+    ],
+)
+def test_key_is_the_text_itself_and_json_of_anything_else(label: Hashable, key: str) -> None:
+    assert key_of(label) == key
+    assert Space([label, "another"]).index(key) == 0
+
+
+plain = st.text(max_size=3) | st.integers() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(st.tuples(plain, plain))
+def test_key_of_a_product_label_tells_its_parts(label: tuple[Hashable, Hashable]) -> None:
+    parts = tuple(json.loads(key_of(label)))
+    assert parts == label
+    assert [type(part) for part in parts] == [type(part) for part in label]
+
+
+def test_label_goes_before_the_key_of_another() -> None:
+    space = Space([5, "5"])
+    assert (space.index(5), space.index("5")) == (0, 1)
+
+
+def test_key_of_a_numpy_number_is_that_of_the_number() -> None:
+    assert key_of(np.int64(5)) == "5"
+    assert key_of(np.bool_(True)) == "true"
+    with pytest.raises(ValueError, match="unknown label"):
+        Space([5, 6]).index(np.int64(7))
+
+
+@pytest.mark.parametrize("labels", [[5, 6, "7"], [0, 1, 2, 3, 4, 5, 6]])
+def test_space_has_its_labels_and_their_keys(labels: list[Hashable]) -> None:
+    space = Space(labels)
+    assert 5 in space
+    assert "5" not in space
+    assert space.has(5)
+    assert space.has("5")
+    assert not space.has(8)
+    assert not space.has("five")
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [("a", "a"), (5, 5), (True, True), (0.5, 0.5), (np.int64(5), 5), (np.True_, True), (np.str_("a"), "a")],
+)
+def test_label_is_a_plain_value(label: Hashable, expected: Hashable) -> None:
+    assert checked_label(label) == expected
+    assert type(checked_label(label)) is type(expected)
+    assert checked_label((label, "b")) == (expected, "b")
+
+
+@pytest.mark.parametrize("label", [None, np.nan, np.inf, b"a", frozenset("a"), ("a", None)])
+def test_what_is_no_label_is_refused(label: Hashable) -> None:
+    with pytest.raises(ValueError, match="is no label: a label is text, a finite number, a boolean, or a tuple"):
+        checked_label(label)
+
+
+def test_nearest_label_of_a_product_space_is_named_by_its_key() -> None:
+    rooms = Space([("north", 1), ("south", 2)], ("room", "floor"))
+    with pytest.raises(ValueError, match="unknown label") as error:
+        rooms.index(("nort", 1))
+    assert str(error.value) == """unknown label ('nort', 1); did you mean '["north", 1]'?"""
+
+
+# Order
+
+
+ORDERED: list[list[Hashable]] = [
+    ["10", "9", "Z", "a", "ž"],
+    [-3, 2, 2.5, 10],
+    [False, True],
+    ["[-inf, -2.5)", "[-2.5, -1)", "[-1, 0.5)", "[0.5, 10)", "[10, 1e+06)", "[1e+06, inf]"],
+    ["[-1e-05, 2)", "[2, 10)", "[10, 20]", "[odd, one)", "text"],
+    [("a", 2), ("a", 10), ("b", -1)],
+    [("[2, 10)", True), ("[10, 20]", False), ("[10, 20]", True)],
+    [False, True, 0.5, 7, "seven"],
+]
+
+
+@pytest.mark.parametrize("labels", ORDERED)
+def test_labels_are_sorted_by_what_they_mean(labels: list[Hashable]) -> None:
+    """Numbers by value, intervals by their lower end, text by its letters, tuples field by field."""
+    assert list(Space.sorted([*reversed(labels), *labels]).labels) == labels
+
+
+def test_order_of_the_labels_given_does_not_matter() -> None:
+    spaces = {Space.sorted(labels).labels for labels in permutations(["b", "[10, 20]", "[9, 10)", "a"])}
+    assert spaces == {("[9, 10)", "[10, 20]", "a", "b")}
+
+
+def test_whole_numbers_from_zero_are_their_own_indices() -> None:
+    assert Space.sorted([2, 0, 1]) == Space.of_size(3)
+    assert Space([0, 2]) != Space.of_size(2)
+    assert Space([False, True]).labels == (False, True)
+
+
+# Product spaces
+
+
+PLACES = Space.sorted([("b", 2), ("a", 10), ("a", 2), ("b", 2)], ("room", "floor"))
+
+
+def test_product_space_holds_the_combinations_that_occur() -> None:
+    assert PLACES.is_product
+    assert PLACES.labels == (("a", 2), ("a", 10), ("b", 2))
+    assert ("b", 2) in PLACES
+    assert ("b", 10) not in PLACES
+    assert not WEATHER.is_product
+    assert not Space(["a"], ("room",)).is_product
+
+
+@pytest.mark.parametrize(("name", "values", "index"), [("room", ("a", "b"), [0, 0, 1]), ("floor", (2, 10), [0, 1, 0])])
+def test_field_of_a_product_space(name: str, values: tuple[Hashable, ...], index: list[int]) -> None:
+    space, of_label = PLACES.field(name)
+    assert space.labels == values
+    np.testing.assert_array_equal(of_label, index)
+
+
+def test_only_field_of_a_space_is_the_space() -> None:
+    space, of_label = Space(["b", "a"], ("room",)).field("room")
+    assert space.labels == ("a", "b")
+    np.testing.assert_array_equal(of_label, [1, 0])
+
+
+@pytest.mark.parametrize("label", [("a",), ("a", 1, 2), "ab", 5])
+def test_label_that_does_not_tell_every_field_is_refused(label: Hashable) -> None:
+    with pytest.raises(ValueError, match=r"does not tell the fields room, floor"):
+        Space([("a", 1), label], ("room", "floor"))
+
+
+# Union
+
+
+def test_union_of_a_space_and_a_part_of_it_is_the_larger_one_in_its_order() -> None:
+    part = Space(["hot", "cold"])
+    assert WEATHER.union(part) is WEATHER
+    assert part.union(WEATHER) is WEATHER
+
+
+def test_union_of_overlapping_spaces_is_sorted() -> None:
+    assert Space(["d", "b"]).union(Space(["c", "b"])).labels == ("b", "c", "d")
+    assert Space.of_size(3).union(Space([2, 3])) == Space.of_size(4)
+
+
+def test_union_keeps_the_fields() -> None:
+    other = Space([("c", 1)], ("room", "floor"))
+    assert PLACES.union(other) == Space([*PLACES.labels, ("c", 1)], ("room", "floor"))
+
+
+def test_spaces_of_different_fields_cannot_be_united() -> None:
+    with pytest.raises(ValueError, match="cannot be united"):
+        PLACES.union(Space([("c", 1)], ("room", "size")))

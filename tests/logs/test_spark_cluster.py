@@ -1,0 +1,30 @@
+"""A Spark cluster of two executors, one of them killed in the middle: the counts are exact all the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.helpers.java import needs_java
+
+pytestmark = needs_java
+
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "spark_cluster.py"
+QUICK_START = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+
+
+def test_killed_executor_changes_no_count() -> None:
+    """The benchmark on a small log; it has a session of its own, and so a process."""
+    command = [sys.executable, str(BENCHMARK), "--rows", "300000", "--killed", "--json"]
+    shown = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **QUICK_START})
+    assert shown.returncode == 0, shown.stderr
+    runs = json.loads(shown.stdout)
+    assert [run["name"] for run in runs] == ["next state, killed", "episode, time, killed"]
+    for run in runs:
+        assert run["is_exact"]
+        assert run["executors_lost"] == 1
+        assert run["tasks_lost"] > 0
+        assert run["brought_back"] < 100 * run["transitions"]

@@ -1,0 +1,623 @@
+"""A policy on disk: all of it comes back, nothing damaged gets in, and no failure costs the file that was there."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import struct
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+
+import pastwise
+from pastwise import Goal, Space, TransferLearner, TransitionCounts, load
+from pastwise._files import replacing
+from pastwise.data.counts import Decay
+from pastwise.data.space import Label
+from pastwise.policy.artefact import FORMAT
+from tests.helpers.disk import full_disk
+
+LOG = {
+    "room": ["cold", "cold", "mild", "warm"],
+    "did": ["heat", "wait", "wait", "heat"],
+    "then": ["mild", "cold", "warm", "mild"],
+}
+
+
+COLUMNS: dict[str, Any] = {"state": "room", "action": "did", "next_state": "then"}
+
+
+def learner() -> TransferLearner:
+    return TransferLearner(Goal(prefer={"mild": 1})).fit(LOG, **COLUMNS)
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    """A saved policy."""
+    learner().save(tmp_path / "policy.safetensors")
+    return tmp_path / "policy.safetensors"
+
+
+def assert_same(one: TransferLearner, other: TransferLearner) -> None:
+    """All that is kept is equal, to the last bit and to the type of every label."""
+    assert one.get_params() == other.get_params()
+    assert one.counts_ == other.counts_
+    assert repr((one.counts_.states, one.counts_.actions, one.counts_.tasks)) == repr(
+        (other.counts_.states, other.counts_.actions, other.counts_.tasks)
+    )
+    assert one.columns_ == other.columns_
+    assert np.array_equal(one.rule_.probabilities, other.rule_.probabilities)
+    assert one.support().to_dict() == other.support().to_dict()
+
+
+def reloaded(saved: TransferLearner) -> TransferLearner:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "policy.safetensors"
+        saved.save(path)
+        return load(path)
+
+
+scalars = st.one_of(
+    st.text(max_size=5),
+    st.sampled_from(["žluté kolo", "日本", "a b", "a=b:c", "", '"', "\n", "🦊", "[0, 10)"]),
+    st.integers(-(2**70), 2**70),
+    st.booleans(),
+    st.floats(allow_nan=False, allow_infinity=False),
+)
+
+
+@st.composite
+def spaces(draw: st.DrawFn) -> Space:
+    """Labels of any kind, plain or of two fields."""
+    if draw(st.booleans()):
+        return Space(draw(st.lists(scalars, min_size=1, max_size=4, unique=True)), draw(st.sampled_from([(), ("x",)])))
+    return Space(draw(st.lists(st.tuples(scalars, scalars), min_size=1, max_size=4, unique=True)), ("one", "two"))
+
+
+@st.composite
+def goals(draw: st.DrawFn, states: Space, actions: Space) -> Goal:
+    """A goal of any kind over these labels."""
+    weights = st.floats(0.1, 10)
+    state, action = st.sampled_from(states.labels), st.sampled_from(actions.labels)
+    some = st.dictionaries(state, weights, min_size=1)
+    number = st.floats(-3, 3)
+    kinds: list[st.SearchStrategy[dict[str, Any]]] = [
+        st.fixed_dictionaries({"prefer": some, "floor": st.sampled_from([None, 0.01])}),
+        st.fixed_dictionaries(
+            {"prefer_actions": st.dictionaries(action, weights, min_size=1), "action_floor": st.just(0.01)}
+        ),
+        st.fixed_dictionaries({"reward": st.dictionaries(state, number, min_size=1), "temperature": weights}),
+        st.fixed_dictionaries(
+            {"reward": st.dictionaries(state, st.dictionaries(action, number, min_size=1), min_size=1)}
+        ),
+        st.fixed_dictionaries(
+            {
+                "reward": st.dictionaries(
+                    state, st.dictionaries(action, st.dictionaries(state, number, min_size=1), min_size=1), min_size=1
+                )
+            }
+        ),
+        st.just({"table": {label: 1 / len(states) for label in states.labels}}),
+        st.just({"table": {s: {a: {s: 1} for a in actions.labels} for s in states.labels}}),
+    ]
+    if states.is_product:
+        targets = {name: draw(st.sampled_from(states.field(name)[0].labels)) for name in states.fields}
+        kinds.append(st.just({"targets": {name: {label: 2} for name, label in targets.items()}}))
+    wanted = draw(st.one_of(kinds))
+    if len(actions) > 1:
+        where = st.one_of(st.none(), state)
+        wanted["forbid"] = tuple((s, actions.labels[0]) for s in draw(st.lists(where, max_size=2)))
+    return Goal(**wanted)
+
+
+@st.composite
+def learners(draw: st.DrawFn) -> TransferLearner:
+    """Learners with any labels, goal and settings, over any counts."""
+    states, actions = draw(spaces()), draw(spaces())
+    tasks = draw(st.one_of(st.none(), spaces()))
+    n = draw(st.integers(0, 6))
+    sizes = (1 if tasks is None else len(tasks), len(states), len(actions), len(states))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    t, s, a, following = (rng.integers(size, size=n) for size in sizes)
+    weight = rng.uniform(0.1, 3, n)
+    decay = draw(st.one_of(st.none(), st.builds(Decay, st.floats(-1e9, 1e9), st.floats(0.1, 1e9))))
+    sums = (rng.integers(1, 9, n), weight, weight**2)
+    counts = TransitionCounts.from_groups(states, actions, (t, s, a, following), sums, tasks, decay)
+    counts = replace(counts, terminal=np.arange(draw(st.integers(0, len(states))), dtype=np.int64))
+    goal = draw(goals(states, actions))
+    past = None
+    if tasks is not None and not goal.reward:
+        past = {tasks.labels[0]: Goal(prefer={states.labels[0]: 1}, floor=1e-3)}
+    return TransferLearner(
+        goal,
+        prior_count=draw(st.one_of(st.none(), st.floats(1e-9, 10))),
+        similarity=draw(st.sampled_from([pastwise.normalised_similarity, pastwise.plain_similarity])),
+        past_goals=past,
+        on_unseen=draw(st.sampled_from(["prior", "refuse"])),
+    ).fit(counts)
+
+
+@given(learners())
+@settings(max_examples=200)
+def test_everything_comes_back(saved: TransferLearner) -> None:
+    assert_same(reloaded(saved), saved)
+
+
+def test_a_table_with_nothing_in_it_comes_back() -> None:
+    saved = TransferLearner(Goal(reward={"cold": {}, "mild": {"wait": 1}})).fit(LOG, **COLUMNS)
+    assert_same(reloaded(saved), saved)
+
+
+def test_columns_and_bins_come_back() -> None:
+    """A loaded policy reads a further log as the first was read: quantiles, next states, terminal states, decay."""
+    log = {
+        "temp": [1.0, 2.0, 3.0, 4.0, 2.0, 1.0],
+        "place": ["in", "in", "in", "in", "out", "out"],
+        "did": [1, 2, 1, 2, 1, 1],
+        "day": [1, 1, 1, 1, 2, 2],
+        "hour": [1, 2, 3, 4, 1, 2],
+        "n": [1, 2, 3, 4, 5, 6],
+        "w": [0.5, 1.0, 0.5, 1.0, 0.5, 1.0],
+        "job": ["a", "a", "a", "b", "b", "b"],
+        "at": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0],
+    }
+    options: dict[str, Any] = {
+        "state": ["temp", "place"],
+        "action": "did",
+        "episode": "day",
+        "time": "hour",
+        "max_gap": 2,
+        "count": "n",
+        "weight": "w",
+        "task": "job",
+        "age": "at",
+        "half_life": 2,
+    }
+    goal = Goal(targets={"temp": {"[1, 2)": 1}, "place": {"in": 1}})
+    first = TransferLearner(goal).fit(log, **options, bins={"temp": 2}, terminal=[("[1, 2)", "out")])
+    second = reloaded(first)
+    assert_same(second, first)
+    assert second.columns_ is not None
+    assert second.columns_.bins == {"temp": (1.0, 2.0, 4.0)}
+    assert second.columns_.terminal == (("[1, 2)", "out"),)
+    assert_same(second.learn_more(log), first.learn_more(log))
+    assert second.counts_.num_records > 12
+
+
+@pytest.mark.parametrize("edges", [[-np.inf, 0, np.inf], [0, 10, np.inf]])
+def test_open_bins_come_back(edges: list[float]) -> None:
+    log = {"temp": [1.0, 50.0], "did": ["a", "b"], "then": [50.0, 1.0]}
+    columns = {"state": "temp", "action": "did", "next_state": "then", "bins": {"temp": edges}}
+    saved = TransferLearner(Goal(prefer_actions={"a": 1})).fit(log, **columns)
+    assert_same(reloaded(saved), saved)
+
+
+def test_a_span_between_dates_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("room,did,then,on\ncold,heat,mild,2024-01-01\nmild,wait,mild,2024-01-31\n")
+    saved = TransferLearner(Goal(prefer={"mild": 1})).fit(str(path), **COLUMNS, age="on", half_life="30d")
+    again = reloaded(saved)
+    assert again.counts_.weight.tolist() == pytest.approx([1 / 2, 1])
+    path.write_text("room,did,then,on\ncold,heat,mild,2024-03-01\n")
+    assert again.learn_more(str(path)).counts_.weight.tolist() == pytest.approx([1 + 1 / 4, 1 / 2])
+
+
+def test_a_loaded_policy_goes_on_as_if_it_had_never_been_saved() -> None:
+    one, other = learner(), reloaded(learner())
+    cold = Goal(prefer={"cold": 1}, forbid=(("cold", "heat"),))
+    assert other.explain("cold") == one.explain("cold")
+    assert_same(other.retarget(cold), one.retarget(cold))
+    assert_same(other.update("cold", "heat", "mild"), one.update("cold", "heat", "mild"))
+    assert_same(other.update("hot", "air", "mild"), one.update("hot", "air", "mild"))
+    assert_same(other.learn_more(LOG), one.learn_more(LOG))
+    assert_same(reloaded(other), other)
+
+
+def test_weights_of_any_number_type_are_kept() -> None:
+    weights: dict[Any, Any] = {"mild": np.float32(2), "warm": np.int64(1)}
+    saved = TransferLearner(Goal(prefer=weights)).fit(LOG, **COLUMNS)
+    assert_same(reloaded(saved), saved)
+
+
+def test_labels_of_numpys_types_are_kept() -> None:
+    saved = learner().update(np.int64(7), np.bool_(True), np.float64(0.5))
+    assert reloaded(saved).rule_ == saved.rule_
+
+
+def test_a_policy_is_one_plain_file(policy: Path) -> None:
+    """Arrays and JSON, readable without this library."""
+    tensors, content = parts(policy)
+    assert set(tensors) == {"key", "records", "weight", "weight_squared", "terminal", "rule"}
+    assert np.array_equal(tensors["rule"], learner().rule_.probabilities)
+    assert content["format"] == 1
+    assert content["states"] == {"labels": ["cold", "mild", "warm"], "fields": ["room"]}
+    assert content["goal"] == {"prefer": [["mild", 1]]}
+
+
+def test_nothing_is_ever_pickled() -> None:
+    for source in Path(pastwise.__file__).parent.rglob("*.py"):
+        assert "pickle" not in source.read_text(encoding="utf-8"), source
+
+
+def test_functions_of_the_users_own_are_not_saved(tmp_path: Path) -> None:
+    def similarity(*arguments: Any) -> Any:
+        return pastwise.plain_similarity(*arguments)
+
+    def normalised_similarity(*arguments: Any) -> Any:
+        return pastwise.plain_similarity(*arguments)
+
+    def divergence(*arguments: Any) -> Any:
+        return pastwise.kl_divergence(*arguments)
+
+    own: list[dict[str, Any]] = [
+        {"similarity": similarity},
+        {"similarity": normalised_similarity},
+        {"divergence": divergence},
+    ]
+    for params in own:
+        with pytest.raises(ValueError, match=next(iter(params))[:-1]):
+            TransferLearner(Goal(prefer={"mild": 1}), **params).fit(LOG, **COLUMNS).save(tmp_path / "policy")
+    assert list(tmp_path.iterdir()) == []
+
+
+def parts(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    with safe_open(path, framework="numpy") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no mapping)
+        return tensors, json.loads(file.metadata()["pastwise"])
+
+
+def refuse(path: Path, message: str | None = None) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        load(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def forge(path: Path, tensors: dict[str, NDArray[Any]], content: dict[str, Any] | str) -> None:
+    text = content if isinstance(content, str) else json.dumps(content)
+    safetensors.numpy.save_file(tensors, path, {"pastwise": text})
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    refuse(tmp_path / "nothing.safetensors", "no such file")
+    refuse(tmp_path)
+    (tmp_path / "empty").touch()
+    refuse(tmp_path / "empty", "not a policy")
+
+
+def test_a_truncated_file_is_refused_wherever_it_ends(policy: Path) -> None:
+    content = policy.read_bytes()
+    for size in range(len(content)):
+        policy.write_bytes(content[:size])
+        refuse(policy, "not a policy")
+    policy.write_bytes(content + b"\0")
+    refuse(policy, "not a policy")
+
+
+def test_garbage_is_refused(policy: Path) -> None:
+    rng = np.random.default_rng(0)
+    for size in (1, 7, 8, 9, 100, 5000):
+        policy.write_bytes(rng.bytes(size))
+        refuse(policy, "not a policy")
+    for text in ("room,did,then\ncold,heat,mild\n", "{}", "\x80\x04N."):
+        policy.write_text(text, encoding="latin-1")
+        refuse(policy, "not a policy")
+
+
+@pytest.mark.parametrize("length", [0, 1, 100, 2**31, 2**63 - 1, 2**64 - 1])
+def test_a_forged_length_of_the_header_is_refused(policy: Path, length: int) -> None:
+    policy.write_bytes(struct.pack("<Q", length) + policy.read_bytes()[8:])
+    refuse(policy, "not a policy")
+
+
+def test_changed_bytes_are_refused_or_harmless(policy: Path) -> None:
+    """Whatever byte changes, there is a policy or a clear error, and never anything else."""
+    content, rng = policy.read_bytes(), np.random.default_rng(0)
+    outcomes = set()
+    for place in range(0, len(content), 3):
+        policy.write_bytes(content[:place] + rng.bytes(1) + content[place + 1 :])
+        try:
+            outcomes.add(f"sums {load(policy).rule_.probabilities.sum().round(9)}")
+        except ValueError as error:
+            outcomes.add(f"lines {len(str(error).splitlines())}")
+    assert outcomes == {"sums 3.0", "lines 1"}
+
+
+def test_somebody_elses_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "weights.safetensors"
+    safetensors.numpy.save_file({"layer": np.ones(3)}, path)
+    refuse(path, "not a policy")
+    safetensors.numpy.save_file({"layer": np.ones(3)}, path, {"format": "pt"})
+    refuse(path, "not a policy")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "null", "5", "[1]", '"text"', "{}", '{"format": 1}', '{"format": "1"}', '{"format": null}']
+)
+def test_metadata_that_is_none_of_ours_is_refused(policy: Path, text: str) -> None:
+    forge(policy, parts(policy)[0], text)
+    refuse(policy)
+
+
+def test_metadata_nested_without_end_is_refused(policy: Path) -> None:
+    forge(policy, parts(policy)[0], '{"format": 1, "states": ' + "[" * 100_000 + "]" * 100_000 + "}")
+    refuse(policy)
+
+
+@pytest.mark.parametrize("text", [b"", b"5", b"[1]", b"null", b"{}", b"\xff", b'{"format": 1}'])
+def test_content_beside_the_header_that_is_none_of_ours_is_refused(policy: Path, text: bytes) -> None:
+    tensors, _ = parts(policy)
+    forge(policy, {**tensors, "content": np.frombuffer(text, dtype=np.uint8)}, {"format": FORMAT})
+    refuse(policy)
+    forge(policy, tensors, {"format": FORMAT})
+    refuse(policy, "it has no 'content'")
+
+
+@pytest.mark.parametrize("version", [FORMAT + 1, 99])
+def test_a_newer_format_is_refused(policy: Path, version: int) -> None:
+    tensors, content = parts(policy)
+    forge(policy, tensors, {**content, "format": version})
+    refuse(policy, f"format {version}.*upgrade")
+
+
+@pytest.mark.parametrize("version", [1.5, "2", 0, True, None])
+def test_a_format_that_is_none_is_refused(policy: Path, version: Any) -> None:
+    tensors, content = parts(policy)
+    forge(policy, tensors, {**content, "format": version})
+    refuse(policy, f"damaged: format {version!r}")
+
+
+@pytest.mark.parametrize("name", ["key", "records", "weight", "weight_squared", "terminal", "rule"])
+def test_a_missing_tensor_is_refused(policy: Path, name: str) -> None:
+    tensors, content = parts(policy)
+    del tensors[name]
+    forge(policy, tensors, content)
+    refuse(policy, name)
+
+
+@pytest.mark.parametrize(
+    "name", ["states", "actions", "tasks", "decay", "goal", "past_goals", "settings", "columns", "format"]
+)
+def test_missing_metadata_is_refused(policy: Path, name: str) -> None:
+    tensors, content = parts(policy)
+    del content[name]
+    forge(policy, tensors, content)
+    refuse(policy, name)
+
+
+def put(place: Any, value: float) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    def change(tensor: NDArray[Any]) -> NDArray[Any]:
+        tensor = tensor.copy()
+        tensor[place] = value
+        return tensor
+
+    return change
+
+
+Change = Callable[[NDArray[Any]], Any]
+
+
+WRONG: dict[str, list[tuple[str, Change]]] = {
+    "two axes": [(name, lambda t: t[None]) for name in ("key", "records", "weight", "weight_squared", "terminal")],
+    "one axis": [("rule", np.ravel)],
+    "too long": [(name, lambda t: np.append(t, t[-1:])) for name in ("records", "weight", "weight_squared", "key")],
+    "too short": [(name, lambda t: t[:-1]) for name in ("records", "weight", "weight_squared", "rule", "key")],
+    "turned": [("rule", lambda t: np.ascontiguousarray(t.T))],
+    "not whole": [(name, lambda t: t.astype(np.float64)) for name in ("key", "records", "terminal")],
+    "narrow": [(name, lambda t: t.astype(np.int32)) for name in ("key", "records", "terminal")],
+    "not real": [(name, lambda t: t.astype(np.complex64)) for name in ("weight", "weight_squared", "rule")],
+    "not numbers": [(name, lambda t: t.astype(bool)) for name in ("weight", "weight_squared", "rule")],
+    "undefined": [(name, put(0, np.nan)) for name in ("weight", "weight_squared", "rule")],
+    "infinite": [(name, put(-1, np.inf)) for name in ("weight", "weight_squared", "rule")],
+    "negative": [(name, put(0, -1)) for name in ("key", "records", "weight", "weight_squared", "rule")],
+    "out of order": [("key", lambda t: np.ascontiguousarray(t[::-1]))],
+    "repeated": [("key", lambda t: np.repeat(t[:1], len(t)))],
+    "out of range": [("key", put(-1, 3 * 2 * 3)), ("terminal", lambda t: np.array([3]))],
+    "bad terminal states": [("terminal", lambda t: np.array([1, 0])), ("terminal", lambda t: np.array([-1]))],
+    "not normalised": [("rule", lambda t: t / 2)],
+    "another rule": [("rule", lambda t: np.full_like(t, 0.5)), ("weight", lambda t: t * 9)],
+}
+
+
+CASES = [pytest.param(*case, id=f"{case[0]} {what}") for what, cases in WRONG.items() for case in cases]
+
+
+@pytest.mark.parametrize(("name", "change"), CASES)
+def test_tensors_that_cannot_be_are_refused(
+    policy: Path, name: str, change: Callable[[NDArray[Any]], NDArray[Any]]
+) -> None:
+    tensors, content = parts(policy)
+    tensors[name] = change(tensors[name])
+    forge(policy, tensors, content)
+    refuse(policy, "damaged")
+
+
+ROOMS = ["cold", "mild", "warm"]
+
+
+SETTINGS = {"prior_count": None, "similarity": "normalised_similarity", "on_unseen": "prior"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("states", {"labels": ["cold", "mild"], "fields": []}),
+        ("states", {"labels": ["cold", "mild", "mild"], "fields": []}),
+        ("states", {"labels": [*ROOMS, "hot"], "fields": []}),
+        ("states", {"labels": [], "fields": []}),
+        ("states", {"labels": ROOMS, "fields": ["one", "two"]}),
+        ("states", {"labels": ROOMS, "fields": [5]}),
+        ("states", {"labels": ROOMS, "fields": None}),
+        ("states", {"labels": ["cold", "mild", {}], "fields": []}),
+        ("states", {"labels": ["cold", "mild", None], "fields": []}),
+        ("states", {"labels": ["cold", "mild", float("nan")], "fields": []}),
+        ("states", {"labels": {"range": -3}, "fields": []}),
+        ("states", {"labels": {"range": 10**30}, "fields": []}),
+        ("states", {"labels": {"range": "3"}, "fields": []}),
+        ("states", {"labels": {}, "fields": []}),
+        ("states", 5),
+        ("actions", {"labels": ["heat"], "fields": []}),
+        ("tasks", {"labels": 5, "fields": []}),
+        ("decay", {"as_of": 0, "half_life": 0}),
+        ("decay", {"as_of": 0, "half_life": -1}),
+        ("decay", {"as_of": float("nan"), "half_life": 1}),
+        ("decay", {"as_of": "today", "half_life": 1}),
+        ("decay", {"as_of": 0}),
+        ("goal", {}),
+        ("goal", {"wish": 1}),
+        ("goal", {"prefer": [["hot", 1]]}),
+        ("goal", {"prefer": [["mild", -1]]}),
+        ("goal", {"prefer": [["mild", 10**400]]}),
+        ("goal", {"prefer": [["cold", 1]]}),
+        ("goal", []),
+        ("past_goals", [["a", {"prefer": [["mild", 1]]}]]),
+        ("past_goals", [5]),
+        ("settings", {**SETTINGS, "similarity": "eval"}),
+        ("settings", {**SETTINGS, "similarity": []}),
+        ("settings", {**SETTINGS, "prior_count": -1}),
+        ("settings", {**SETTINGS, "prior_count": "much"}),
+        ("settings", {**SETTINGS, "on_unseen": "guess"}),
+        ("settings", {}),
+        ("columns", 5),
+        ("columns", {"state": ["room"]}),
+        ("columns", {"state": ["room"], "action": ["did"], "next_state": ["then"], "more": 1}),
+        ("columns", {"state": ["room"], "action": ["did"], "next_state": ["then"], "bins": {"room": "four"}}),
+    ],
+)
+def test_metadata_that_cannot_be_is_refused(policy: Path, name: str, value: Any) -> None:
+    tensors, content = parts(policy)
+    forge(policy, tensors, {**content, name: value})
+    refuse(policy, "damaged")
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("size", [0, 10, 500])
+def test_a_full_disk_costs_nothing(policy: Path, size: int) -> None:
+    before = files(policy.parent)
+    with full_disk(size), pytest.raises((OSError, ValueError), match=r"large|space"):
+        learner().retarget(Goal(prefer={"cold": 1})).save(policy)
+    assert files(policy.parent) == before
+    assert_same(load(policy), learner())
+
+
+@pytest.mark.parametrize("name", ["rule.csv", "rule.json", "rule.parquet"])
+def test_a_full_disk_costs_no_export(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("old")
+    with full_disk(4), pytest.raises(OSError, match="large"):
+        learner().rule_.export(tmp_path / name)
+    assert files(tmp_path) == {name: b"old"}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        SafetensorError("I/O error: No space left on device (os error 28)"),
+    ],
+)
+def test_an_error_in_the_middle_of_writing_costs_nothing(
+    policy: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    before = files(policy.parent)
+
+    def fail(tensors: Any, path: Path, metadata: Any) -> None:
+        path.write_bytes(b"half")
+        raise error
+
+    monkeypatch.setattr(safetensors.numpy, "save_file", fail)
+    with pytest.raises((OSError, ValueError), match="No space left"):
+        learner().save(policy)
+    assert files(policy.parent) == before
+
+
+def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    target = tmp_path / "file"
+    with replacing(target) as beside:
+        beside.write_text("new")
+        assert not target.exists()
+        assert beside.parent == tmp_path
+    assert files(tmp_path) == {"file": b"new"}
+
+
+def test_a_new_file_has_the_usual_permissions(tmp_path: Path) -> None:
+    (tmp_path / "usual").touch()
+    learner().save(tmp_path / "policy")
+    assert (tmp_path / "policy").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_places_that_cannot_be_written_to(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="is a folder"):
+        learner().save(tmp_path)
+    for folder in (tmp_path / "missing", Path("/sys")):  # not even root can make a file there
+        with pytest.raises((OSError, ValueError), match=str(folder)):
+            learner().save(folder / "policy.safetensors")
+    assert files(tmp_path) == {}
+
+
+@contextmanager
+def ordinary_user() -> Iterator[Path]:
+    """A folder of somebody whom permissions bind, as they do not bind root."""
+    root = os.geteuid() == 0
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o777)
+        learner().save(Path(folder) / "first")  # and what is imported on the way, root can read
+        os.seteuid(65534 if root else os.geteuid())
+        try:
+            yield Path(folder)
+        finally:
+            os.seteuid(0 if root else os.geteuid())
+
+
+def test_a_read_only_file_stays(tmp_path: Path) -> None:
+    with ordinary_user() as folder:
+        path = folder / "policy"
+        learner().save(path)
+        path.chmod(0o444)
+        before = path.read_bytes()
+        with pytest.raises((OSError, ValueError), match="policy"):
+            learner().retarget(Goal(prefer={"cold": 1})).save(path)
+        assert path.read_bytes() == before
+
+
+def test_a_read_only_folder_stays_as_it_is() -> None:
+    with ordinary_user() as folder:
+        inner = folder / "inner"
+        inner.mkdir()
+        inner.chmod(0o555)
+        with pytest.raises((OSError, ValueError), match="inner"):
+            learner().save(inner / "policy")
+        assert files(inner) == {}
+        inner.chmod(0o755)
+
+
+def test_an_unreadable_policy_is_told_so() -> None:
+    with ordinary_user() as folder:
+        path = folder / "policy"
+        learner().save(path)
+        path.chmod(0o000)
+        with pytest.raises((OSError, ValueError), match=r"[Pp]ermission denied"):
+            load(path)
+
+
+def test_labels_are_what_they_were() -> None:
+    """The types that compare equal are told apart."""
+    for labels in ([True, False], [1, 0], [1.0, 0.0], [("a", 1), ("a", 1.5)], ["1", 1, 2.5, "true"]):
+        states: list[Label] = list(labels)
+        counts = TransitionCounts.from_records([0], [0], [1], Space(states), Space(("x",)))
+        saved = TransferLearner(Goal(prefer_actions={"x": 1})).fit(counts)
+        assert [(type(x), x) for x in reloaded(saved).counts_.states.labels] == [(type(x), x) for x in states]

@@ -1,0 +1,273 @@
+"""What a learner answers with: a rule, its support and its reasons, as values of their own."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from pastwise import Rule, Space, UnseenStateWarning
+from pastwise.policy.explanation import Evidence, Explanation, Reason
+from pastwise.policy.rule import known_index, to_frame
+from pastwise.policy.support import Support
+from pastwise.theory.learning import StateSupport
+
+P = np.array([[0.25, 0.75], [1.0, 0.0], [1 / 3, 2 / 3]])
+RULE = Rule(Space(("cold", "mild", "warm")), Space(("heat", "wait")), P, np.array([2.0, 0.5, 1.0]))
+LENIENT = Rule(RULE.states, RULE.actions, P, RULE.similarity, np.array([0.5, 0.5]))
+PRODUCT = Rule(
+    Space((("cold", 1), ("cold", 2)), ("room", "hour")),
+    Space((("heat", True), ("wait", False)), ("did", "window")),
+    P[:2],
+    np.array([2.0, 0.0]),
+)
+
+
+# The rule.
+
+
+def test_a_rule_is_a_mapping_of_states() -> None:
+    assert RULE["cold"] == {"heat": 0.25, "wait": 0.75}
+    assert list(RULE) == ["cold", "mild", "warm"]
+    assert len(RULE) == 3
+    assert dict(RULE)["mild"] == {"heat": 1.0, "wait": 0.0}
+    assert dict(PRODUCT)["cold", 2] == {("heat", True): 1.0, ("wait", False): 0.0}
+
+
+@pytest.mark.parametrize("rule", [RULE, LENIENT])
+def test_only_known_states_are_in_a_rule(rule: Rule) -> None:
+    """As of any mapping; to look does not warn."""
+    assert "cold" in rule
+    assert "hot" not in rule
+    assert rule.get("hot") is None
+    assert rule.get("hot", {}) == {}
+    assert rule.get("cold") == rule["cold"]
+    assert object() not in rule
+
+
+def test_a_state_may_be_asked_for_by_its_key() -> None:
+    assert PRODUCT['["cold", 1]'] == PRODUCT["cold", 1]
+    assert PRODUCT[("cold", 1)][("heat", True)] == 0.25
+
+
+def test_an_unknown_state_is_an_error_or_the_fallbacks() -> None:
+    with pytest.raises(ValueError, match="did you mean 'cold'"):
+        RULE["colt"]
+    with pytest.warns(UnseenStateWarning, match="'colt'"):
+        assert LENIENT["colt"] == {"heat": 0.5, "wait": 0.5}
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: LENIENT["colt"],
+        lambda: LENIENT.row("colt"),
+        lambda: LENIENT.sample("colt", np.random.default_rng(0)),
+        lambda: (lambda: known_index(LENIENT.states, "colt", refuse=False))(),  # as a method of a learner asks
+    ],
+)
+def test_the_warning_points_at_the_line_that_asked(ask: Any) -> None:
+    with pytest.warns(UnseenStateWarning) as told:
+        ask()
+    assert [(w.filename, w.lineno) for w in told] == [(__file__, ask.__code__.co_firstlineno)]
+
+
+def test_keys_of_a_rule_are_text() -> None:
+    assert PRODUCT.to_dict() == {
+        '["cold", 1]': {'["heat", true]': 0.25, '["wait", false]': 0.75},
+        '["cold", 2]': {'["heat", true]': 1.0, '["wait", false]': 0.0},
+    }
+
+
+def test_columns_have_a_row_for_each_state_and_action() -> None:
+    assert RULE.columns() == {
+        "state": ["cold", "cold", "mild", "mild", "warm", "warm"],
+        "action": ["heat", "wait"] * 3,
+        "probability": [0.25, 0.75, 1.0, 0.0, 1 / 3, 2 / 3],
+        "similarity": [2.0, 2.0, 0.5, 0.5, 1.0, 1.0],
+    }
+    assert PRODUCT.columns() == {
+        "room": ["cold"] * 4,
+        "hour": [1, 1, 2, 2],
+        "did": ["heat", "wait"] * 2,
+        "window": [True, False] * 2,
+        "probability": [0.25, 0.75, 1.0, 0.0],
+        "similarity": [2.0, 2.0, 0.0, 0.0],
+    }
+
+
+@pytest.mark.parametrize("name", ["action", "probability", "similarity"])
+def test_no_field_hides_a_column(name: str) -> None:
+    """A field of the states that has the name of another column is still there."""
+    rule = Rule(Space((("red", 1), ("blue", 2)), (name, "hour")), RULE.actions, P[:2], np.ones(2))
+    columns = rule.columns()
+    assert len(columns) == 5
+    assert [list(values) for values in columns.values() if "red" in values] == [["red", "red", "blue", "blue"]]
+
+
+def test_names_that_are_taken_twice_hide_nothing() -> None:
+    states = Space((("a", "b", "c"), ("d", "e", "f")), ("similarity", "state similarity", "did"))
+    columns = Rule(states, Space((("x", 1), ("y", 2)), ("did", "state")), P[:2], np.ones(2)).columns()
+    assert [values[:2] for values in columns.values()] == [
+        *(["a", "a"], ["b", "b"], ["c", "c"]),
+        *(["x", "y"], [1, 2], [0.25, 0.75], [1.0, 1.0]),
+    ]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_frames_of_the_named_library(library: str) -> None:
+    named = Rule(RULE.states, RULE.actions, P, RULE.similarity, backend=library)
+    for frame in (RULE.to_frame(library), named.to_frame()):
+        assert type(frame).__module__.partition(".")[0] == library
+        assert frame["probability"].to_numpy().tolist() == P.ravel().tolist()
+
+
+def test_without_a_library_some_frame_comes() -> None:
+    assert to_frame({"a": [1, 2]}, None)["a"].tolist() == [1, 2]
+
+
+def test_export_to_parquet(tmp_path: Path) -> None:
+    PRODUCT.export(tmp_path / "rule.PARQUET")
+    assert pq.read_table(tmp_path / "rule.PARQUET").to_pydict() == PRODUCT.columns()
+
+
+def test_export_to_csv(tmp_path: Path) -> None:
+    RULE.export(tmp_path / "rule.csv")
+    with (tmp_path / "rule.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    columns = RULE.columns()
+    assert {name: [row[name] for row in rows] for name in columns} == {n: [*map(str, v)] for n, v in columns.items()}
+
+
+def test_export_to_json(tmp_path: Path) -> None:
+    PRODUCT.export(str(tmp_path / "rule.json"))
+    assert json.loads((tmp_path / "rule.json").read_text(encoding="utf-8")) == PRODUCT.to_dict()
+
+
+def test_export_refuses_what_it_cannot_write(tmp_path: Path) -> None:
+    for name in ("rule.xlsx", "rule"):
+        with pytest.raises(ValueError, match=r"\.parquet, \.csv or \.json"):
+            RULE.export(tmp_path / name)
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(ValueError, match="folder"):
+        RULE.export(tmp_path / "folder.csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder.csv"]
+
+
+def test_a_failed_export_leaves_the_old_file(tmp_path: Path) -> None:
+    """Labels of mixed types make no Arrow column."""
+    (tmp_path / "rule.parquet").write_text("old")
+    mixed = Rule(Space(("a", 1)), RULE.actions, P[:2], np.ones(2))
+    with pytest.raises((ValueError, TypeError)):
+        mixed.export(tmp_path / "rule.parquet")
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("rule.parquet", "old")]
+
+
+def test_a_notebook_shows_labels_as_text_and_dims_what_rests_on_little() -> None:
+    rule = Rule(Space(("<b>cold</b>", "a & b")), Space(("<script>", "wait")), P[:2], np.array([0.99, 1.0]))
+    shown = rule._repr_html_()
+    assert "<b>" not in shown
+    assert "<script>" not in shown
+    assert "<th>&lt;script&gt;</th>" in shown
+    assert '<tr style="opacity:0.45"><th>&lt;b&gt;cold&lt;/b&gt;</th>' in shown
+    assert '<tr style="opacity:1"><th>a &amp; b</th>' in shown
+
+
+# What it rests on.
+
+
+def support_of(similarity: list[float]) -> Support:
+    n = len(similarity)
+    arrays = StateSupport(np.arange(1.0, n + 1), np.array(similarity), np.full(n, 1.5), np.full(n, 0.25))
+    return Support(Space([f"s{i}" for i in range(n)]), arrays)
+
+
+def test_support_by_label() -> None:
+    support = support_of([0.5, 3.0])
+    assert support["s1"] == {"records": 2, "similarity": 3.0, "effective": 1.5, "prior_share": 0.25}
+    assert isinstance(support["s1"]["records"], int)
+    assert support.to_dict() == {state: support[state] for state in ("s0", "s1")}
+    with pytest.raises(ValueError, match="unknown label"):
+        support["s7"]
+
+
+def test_support_as_a_frame() -> None:
+    frame = support_of([0.5, 3.0]).to_frame("pyarrow")
+    assert frame.to_pydict() == {
+        "state": ["s0", "s1"],
+        "records": [1, 2],
+        "similarity": [0.5, 3.0],
+        "effective": [1.5, 1.5],
+        "prior_share": [0.25, 0.25],
+    }
+
+
+def test_no_field_hides_the_support() -> None:
+    states = Space((("red", 1), ("blue", 2)), ("records", "hour"))
+    columns = Support(states, support_of([0.5, 3.0]).arrays).to_frame("pyarrow").to_pydict()
+    assert columns["state records"] == ["red", "blue"]
+    assert columns["records"] == [1, 2]
+
+
+def test_terminal_states_need_no_support() -> None:
+    (few,) = replace(support_of([0.9, 1.0, 0.0]), terminal=np.array([2])).warnings()
+    assert "1 of 3 states" in few
+    assert few.endswith("s0")
+    assert replace(support_of([0.0, 1.0]), terminal=np.array([0, 1])).warnings() == []
+
+
+def test_weak_states_are_told_by_name() -> None:
+    assert support_of([1.0, 7.0]).warnings() == []
+    (few,) = support_of([0.9, 1.0, 0.0]).warnings()
+    assert "2 of 3 states" in few
+    assert few.endswith("s0, s2")
+    (many,) = support_of([0.0] * 7).warnings()
+    assert "7 of 7 states" in many
+    assert many.endswith("s3, s4, ...")
+
+
+# Why.
+
+
+EXPLANATION = Explanation(
+    ("cold", 1),
+    {
+        "wait": Reason(0.25, 0.05, (Evidence(("cold", 1), 1, 0.1, 0.2),)),
+        "heat": Reason(0.75, 0.05, (Evidence(("warm", 1), 3, 1.5, 0.5), Evidence(("cold", 1), 1, 0.6, 0.2))),
+    },
+)
+
+
+def test_an_explanation_as_plain_values() -> None:
+    assert EXPLANATION.to_dict() == {
+        "state": '["cold", 1]',
+        "actions": {
+            "wait": {
+                "probability": 0.25,
+                "prior": 0.05,
+                "evidence": [{"next_state": '["cold", 1]', "records": 1, "similarity": 0.1, "share": 0.2}],
+            },
+            "heat": {
+                "probability": 0.75,
+                "prior": 0.05,
+                "evidence": [
+                    {"next_state": '["warm", 1]', "records": 3, "similarity": 1.5, "share": 0.5},
+                    {"next_state": '["cold", 1]', "records": 1, "similarity": 0.6, "share": 0.2},
+                ],
+            },
+        },
+        "method": "TL",
+    }
+
+
+def test_an_explanation_in_words_has_the_likeliest_first() -> None:
+    lines = [line.split() for line in str(EXPLANATION).splitlines()]
+    assert [line[0] for line in lines] == ["In", "heat", "0.5", "0.2", "0.05", "wait", "0.2", "0.05"]
+    assert '3 records that led to ["warm", 1], similarity 1.5' in str(EXPLANATION)
+    assert "1 record " in str(EXPLANATION)

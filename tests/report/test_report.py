@@ -1,0 +1,297 @@
+"""Tables, pages and figures show what they are given."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from rich.console import Console
+
+from pastwise._files import staged
+from pastwise.report import html, terminal
+from pastwise.report.figures import (
+    MAX_LABEL,
+    MAX_STATES_DRAWN,
+    PolicyPicture,
+    before_after,
+    difference_boxplot,
+    draw_policy,
+    gain_boxplot,
+    method_name,
+    policy_heatmap,
+    similarity_histogram,
+    timing_plot,
+)
+from pastwise.report.text import claims_page, write_csv
+
+GAINS = {name: np.arange(10) + i for i, name in enumerate(["Rand", "TL", "TL_explore", "FPD", "clone", "optimum"])}
+
+
+def test_every_run_is_behind_its_box_and_methods_keep_their_order() -> None:
+    axes = gain_boxplot(GAINS, "p12").axes[0]
+    clouds = [line for line in axes.lines if line.get_marker() == "."]
+    assert [len(cloud.get_ydata()) for cloud in clouds] == [10] * 6  # type: ignore[arg-type]
+    assert [label.get_text() for label in axes.get_xticklabels()] == [method_name(name) for name in GAINS]
+
+
+def test_methods_without_references_need_no_border() -> None:
+    axes = gain_boxplot({"Rand": GAINS["Rand"]}, "p1").axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["Rand"]
+
+
+def test_differences_have_one_panel_for_each_past() -> None:
+    figure = difference_boxplot({"p3": GAINS, "p1": GAINS})
+    assert len(figure.axes) == 2
+
+
+def test_timing_is_drawn_in_milliseconds_on_logarithmic_axes() -> None:
+    axes = timing_plot([3, 10], {"TL_explore": np.array([[0.001, 0.001], [0.002, 0.002]])}).axes[0]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    np.testing.assert_allclose(np.asarray(axes.lines[0].get_ydata()), [1.0, 2.0])
+
+
+def test_method_names_have_subscripts() -> None:
+    assert method_name("TL_explore") == r"TL$_{\mathrm{explore}}$"
+    assert method_name("FPD") == "FPD"
+
+
+def test_csv_is_unrounded_and_leaves_absent_values_empty(tmp_path: Path) -> None:
+    write_csv(tmp_path / "t.csv", [{"a": 1 / 3, "b": None}, {"a": 2, "b": "x"}])
+    assert (tmp_path / "t.csv").read_text() == f"a,b\n{1 / 3},\n2,x\n"
+
+
+def test_claims_page_shows_interval_and_verdict() -> None:
+    measured = [
+        {"what": "TL - Rand", "difference": 1.0, "low": 0.5, "high": 1.5},
+        {"what": "TL - FPD", "difference": -1.0, "low": None, "high": None},
+    ]
+    page = claims_page([{"claim": "It works", "verdict": "holds", "measured": measured, "remark": "r"}], 7, "How.")
+    assert "| It works | **holds** | TL - Rand: +1.00 [+0.50, +1.50]<br>TL - FPD: -1.00 | r |" in page
+    assert "7 runs. How." in page
+
+
+def test_staged_files_move_in_together(tmp_path: Path) -> None:
+    out = tmp_path / "a" / "b"
+    with staged(out) as folder:
+        (folder / "x").write_text("new")
+        assert not (out / "x").exists()
+    assert [path.name for path in out.iterdir()] == ["x"]
+
+
+def test_staged_failure_leaves_what_was_there(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("old")
+
+    def fail(folder: Path) -> None:
+        with staged(folder) as stage:
+            (stage / "x").write_text("new")
+            raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        fail(tmp_path)
+    with pytest.raises(RuntimeError, match="no"):
+        fail(tmp_path / "new" / "deep")
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("x", "old")]
+
+
+def test_staged_removes_owned_files_that_are_not_written_again(tmp_path: Path) -> None:
+    for name in ("old", "other"):
+        (tmp_path / name).touch()
+    with staged(tmp_path, owned=["old", "x"]) as folder:
+        (folder / "x").touch()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "x"]
+
+
+def test_staged_files_take_no_folders_place(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+
+    def put() -> None:
+        with staged(tmp_path) as stage:
+            (stage / "x").touch()
+
+    with pytest.raises(ValueError, match="is a folder"):
+        put()
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+def test_staged_failure_leaves_what_came_meanwhile(tmp_path: Path) -> None:
+    new = tmp_path / "new"
+
+    def fail() -> None:
+        with staged(new):
+            (new / "theirs").touch()
+            raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        fail()
+    assert [path.name for path in new.iterdir()] == ["theirs"]
+
+
+# A policy in a notebook and on a terminal.
+
+
+def test_cells_of_html_are_the_darker_the_likelier() -> None:
+    shown = html.rule_table({"cold": {"heat": 0.75, "wait": 0.25}}, [False], 1)
+    assert shown == (
+        "<table><thead><tr><th></th><th>heat</th><th>wait</th></tr></thead>"
+        '<tbody><tr style="opacity:1"><th>cold</th>'
+        '<td style="background:rgba(0,114,178,0.750);color:white">0.750</td>'
+        '<td style="background:rgba(0,114,178,0.250);color:black">0.250</td></tr></tbody></table>'
+    )
+
+
+def test_long_html_says_what_it_leaves_out() -> None:
+    shown = html.rule_table({f"s{i}": {"a": 1.0} for i in range(201)}, [True] * 201, 201)
+    assert "<caption>the first 200 of 201 states</caption>" in shown
+    assert shown.count("<tr") == 1 + 200
+    assert shown.count("opacity:0.45") == 200
+    assert "<caption>" not in html.rule_table({f"s{i}": {"a": 1.0} for i in range(200)}, [True] * 200, 200)
+
+
+def shown(table: Any, *, colour: bool = False) -> str:
+    """What a wide terminal shows of a table."""
+    file = io.StringIO()
+    system: Any = "truecolor" if colour else None
+    Console(file=file, width=200, force_terminal=colour, color_system=system, highlight=False).print(table)
+    return file.getvalue()
+
+
+RULE = {"cold": {"heat": 0.75, "wait": 0.25}, "mild": {"heat": 0.0, "wait": 1.0}}
+SUPPORT = {"cold": {"records": 1234, "similarity": 0.5}, "mild": {"records": 2, "similarity": 1.0}}
+
+
+def test_a_rule_on_a_terminal_stands_beside_what_it_rests_on() -> None:
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in shown(rule_table()).splitlines()]
+    assert ["cold", "0.750", "0.250", "1,234", "0.5"] in rows
+    assert ["mild", "0.000", "1.000", "2", "1"] in rows
+    assert "states" not in shown(rule_table())
+
+
+def rule_table() -> Any:
+    return terminal.rule_table(RULE, SUPPORT, 1.0, 2)
+
+
+def test_a_rule_on_a_terminal_is_coloured_by_probability_and_dimmed_by_lack_of_similarity() -> None:
+    cold, mild = (line for line in shown(rule_table(), colour=True).splitlines() if "cold" in line or "mild" in line)
+    assert "48;2;0;114;178" in mild  # certainty is deep blue,
+    assert "48;2;63;149;197" in cold  # three quarters of it less so,
+    assert mild.count("48;2;") == 1  # and nothing is on no ground at all
+    assert "\x1b[2m" in cold
+    assert "\x1b[2" not in mild
+
+
+def test_a_long_rule_on_a_terminal_says_what_it_leaves_out() -> None:
+    rule = {f"s{i}": {"a": 1.0} for i in range(41)}
+    text = shown(terminal.rule_table(rule, {state: {"records": 1, "similarity": 1.0} for state in rule}, 1.0, 41))
+    assert "the first 40 of 41 states" in text
+    assert "s39" in text
+    assert "s40" not in text
+
+
+@pytest.mark.parametrize("label", ["[cold]", "[/cold]", "[bold]x[/bold]", "[0, 10)", ":snowflake:", "\\["])
+def test_labels_are_shown_as_they_are(label: str) -> None:
+    rule, support = {label: {label: 1.0}}, {label: {"records": 1, "similarity": 1.0}}
+    assert shown(terminal.rule_table(rule, support, 1.0, 1)).count(label) == 2
+    finding = {"code": "dead-end", "rows": 1, "message": label, "examples": [{"state": label}], "fix": "Look."}
+    assert shown(terminal.findings_table([finding])).count(label) == 2
+
+
+def test_findings_have_examples_and_a_remedy() -> None:
+    findings = [
+        {"code": "gap", "rows": 1200, "message": "too late", "examples": [{"row": 3, "x": None}, {"row": 9, "x": 2}]},
+        {"code": "duplicate-time", "rows": 2, "message": "twice", "examples": []},
+    ]
+    text = shown(terminal.findings_table([{**finding, "fix": f"mend {finding['code']}"} for finding in findings]))
+    for part in ("gap", "1,200", "too late", "row=3, x=None", "row=9, x=2", "mend gap", "mend duplicate-time"):
+        assert part in text
+
+
+# A policy in figures.
+
+
+def picture(num_states: int = 2, names: tuple[str, str] = ("heat", "wait")) -> PolicyPicture:
+    rule = np.tile([[0.25, 0.75], [1.0, 0.0]], (num_states, 1))[:num_states]
+    return PolicyPicture(
+        [f"s{i}" for i in range(num_states)],
+        names,
+        np.full((num_states, 2), 0.5),
+        rule,
+        np.linspace(0.0, 0.5 * (num_states - 1), num_states),
+        np.array([0.0, 0.52, 1.0]),
+        np.array([10, 3, 40]),
+    )
+
+
+def texts(axes: Any) -> list[str]:
+    return [text.get_text() for text in axes.texts]
+
+
+def test_the_heat_map_shows_probability_by_colour_and_similarity_by_opacity() -> None:
+    axes = policy_heatmap(picture(4)).axes[0]
+    cells = np.asarray(axes.images[0].get_array())
+    np.testing.assert_allclose(cells[..., 3], np.repeat([[0.15], [0.575], [1.0], [1.0]], 2, axis=1))
+    np.testing.assert_allclose(cells[0, 1, :3], mpl.colormaps["Blues"](0.05 + 0.9 * 0.75)[:3])
+    assert texts(axes) == ["0.25", "0.75", "1.00", "0.00"] * 2
+    assert [text.get_color() for text in axes.texts] == [
+        "black",
+        "black",
+        "white",
+        "black",
+        "black",
+        "white",
+        "white",
+        "black",
+    ]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["heat", "wait"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["s0", "s1", "s2", "s3"]
+
+
+def test_a_large_policy_is_drawn_in_part_and_says_so() -> None:
+    axes = policy_heatmap(picture(MAX_STATES_DRAWN + 1)).axes[0]
+    assert len(axes.get_yticklabels()) == MAX_STATES_DRAWN
+    assert f"{MAX_STATES_DRAWN} of {MAX_STATES_DRAWN + 1}" in axes.get_title()
+
+
+def test_long_labels_are_drawn_with_their_middle_left_out() -> None:
+    names = ("turn the heating up " + "a" * 20 + " a little", "turn the heating up " + "a" * 20 + " a lot")
+    for axes in before_after(picture(names=names)).axes:
+        drawn = [label.get_text() for label in axes.get_xticklabels()]
+        assert [text[:8] for text in drawn] == ["turn the"] * 2
+        assert [text[-5:] for text in drawn] == ["ittle", "a lot"]
+        assert all(len(text) == MAX_LABEL and "…" in text for text in drawn)
+
+
+def test_before_and_after_stand_side_by_side() -> None:
+    before, after = before_after(picture()).axes
+    assert texts(before) == ["0.50"] * 4
+    assert texts(after) == ["0.25", "0.75", "1.00", "0.00"]
+    assert (before.get_title(), after.get_title()) == ("what was done", "what is advised")
+
+
+def test_the_histogram_counts_records_by_similarity() -> None:
+    axes = similarity_histogram(np.array([0.0, 0.52, 0.54, 1.0]), np.array([10, 3, 4, 40])).axes[0]
+    heights = {round(bar.get_x(), 2): bar.get_height() for bar in axes.patches if bar.get_height()}  # type: ignore[attr-defined]
+    assert heights == {0.0: 10, 0.5: 7, 0.95: 40}
+    assert axes.get_yscale() == "linear"
+
+
+def test_the_histogram_shows_few_beside_many() -> None:
+    assert similarity_histogram(np.array([0.0, 1.0]), np.array([1, 51])).axes[0].get_yscale() == "log"
+    assert similarity_histogram(np.array([0.0, 1.0]), np.array([1, 50])).axes[0].get_yscale() == "linear"
+    assert similarity_histogram(np.array([1.0]), np.array([1000])).axes[0].get_yscale() == "linear"
+
+
+@pytest.mark.parametrize(
+    "names", [("heat", "wait"), ("$100", "$5 to $7"), ("$\\frac$", "a_b^c"), ("暖房", "待つ"), ("", "x" * 50)]
+)
+def test_a_policy_is_three_pictures_whatever_its_labels(tmp_path: Path, names: tuple[str, str]) -> None:
+    draw_policy(picture(names=names), tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"policy.png", "before_after.png", "similarity.png"}
+    assert {path.read_bytes()[:4] for path in tmp_path.iterdir()} == {b"\x89PNG"}
+
+
+def test_figures_need_their_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pastwise.report.figures.find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"pip install 'pastwise\[plot\]'"):
+        policy_heatmap(picture())

@@ -1,0 +1,110 @@
+"""The applications: known systems, logs made for other goals, exact success."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pastwise.goals.goal import Goal
+from pastwise.methods.tl import TL
+from pastwise.report.text import online_page
+from pastwise.studies.gridworlds import aiming_at, gridworlds, mostly, taxi
+from pastwise.studies.icu import treat
+from pastwise.studies.systems import KnownSystem, icu_sepsis, toy_system
+from pastwise.studies.transfer import Setting, Transfer, survey
+from tests.helpers.command import call
+
+
+@pytest.fixture(scope="module")
+def settings() -> list[Setting]:
+    return gridworlds(sizes=(30,))
+
+
+def test_success_within_steps_is_what_simulation_shows() -> None:
+    """100,000 episodes of FrozenLake: the frequency is within 5 standard errors, error probability below 1e-6."""
+    lake = toy_system("FrozenLake-v1")
+    rule = mostly(lake)
+    exact = lake.success_within(rule, 30)
+    log = lake.log(rule, 100_000, np.random.default_rng(0), max_steps=30)
+    won = log.records[log.next_state == 15].sum() / 100_000
+    assert won == pytest.approx(exact, abs=5 * np.sqrt(exact * (1 - exact) / 100_000))
+    assert lake.success_within(rule, 5000) == pytest.approx(lake.success_and_length(rule)[0])
+
+
+def test_another_target_is_reached_by_its_own_rule(settings: list[Setting]) -> None:
+    lake = toy_system("FrozenLake-v1")
+    other = aiming_at(lake, 13)
+    assert other.success_within(other.best, 500) > 0.5
+    assert lake.success_within(mostly(other), 200) < 0.05
+    with pytest.raises(ValueError, match="does not end an episode"):
+        aiming_at(lake, 15)
+
+
+def test_a_taxi_without_a_destination_in_its_state() -> None:
+    """Driving does not depend on the destination; an episode ends with the passenger there; the best rule delivers."""
+    one, two = taxi(1), taxi(0)
+    both = ~np.isin(np.arange(125), np.union1d(one.terminal, two.terminal))
+    np.testing.assert_array_equal(one.transition[both], two.transition[both])
+    assert (one.num_states, one.num_actions, len(one.terminal)) == (125, 6, 25)
+    assert one.success_within(one.best, 200) == pytest.approx(1)
+    np.testing.assert_allclose(one.transition.sum(axis=-1), 1)
+
+
+def test_foresight_finds_the_new_target_where_the_log_shows_it(settings: list[Setting]) -> None:
+    found = survey(settings[2:3], seeds=2)
+    success = {row["method"]: row["mean"] for row in found.summary()}
+    assert success["TL_foresight"] > 0.99
+    assert success["TL_foresight"] > success["clone"]
+    (reference,) = found.references
+    assert reference["optimum"] == pytest.approx(1)
+    assert "**CliffWalking**" in found.page()
+
+
+def test_the_summary_is_over_seeds() -> None:
+    names = {"system": "x", "past": "y", "episodes": 1, "method": "TL"}
+    rows = [{**names, "seed": i, "success": value} for i, value in enumerate((0.2, 0.4))]
+    (row,) = Transfer(rows, []).summary()
+    half = 1.96 * np.std([0.2, 0.4], ddof=1) / np.sqrt(2)
+    assert row["mean"] == pytest.approx(0.3)
+    assert (row["low"], row["high"]) == pytest.approx((0.3 - half, 0.3 + half))
+    assert row["smallest"] == 0.2
+    assert Transfer(rows[:1], []).content()["rows"][0]["low"] is None
+
+
+def test_an_agent_treats_patients_until_the_end() -> None:
+    """A system of one decision: who is treated well survives with 0.9, and TL learns to do so."""
+    transition = np.zeros((3, 2, 3))
+    transition[0] = [[0, 0.1, 0.9], [0, 0.9, 0.1]]
+    transition[1:] = np.eye(3)[1:][:, None]
+    ward = KnownSystem(transition, np.eye(3)[0], np.array([1, 2]), np.eye(3)[2], {})
+    log = ward.log(ward.random, 50, np.random.default_rng(0))
+    survived = treat(ward, TL(Goal(prefer={2: 1.0}).on(log.states, log.actions)), log, 300, np.random.default_rng(1))
+    assert survived[-100:].mean() > 0.75
+
+
+@pytest.mark.parametrize("name", ["gridworlds", "icu-sepsis"])
+def test_studies_from_the_command_line(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    small = ["--seeds", "1"] + (["--patients", "10"] if name == "icu-sepsis" else [])
+    assert call(monkeypatch, "study", name, "--quick", *small, "--out", str(out), "--json") == 0
+    content = json.loads(capsys.readouterr().out)
+    if name == "icu-sepsis":
+        page = online_page(content["online"]["survival"], 10)
+        assert page.count("| TL") == 3
+    assert {row["method"] for row in content["rows"]} == {"TL", "TL_explore", "FPD_learn", "TL_foresight", "clone"}
+    assert all(0 <= row["mean"] <= 1 for row in content["rows"])
+    assert {f"{name}.{kind}" for kind in ("csv", "json", "md", "png", "pdf")} <= {path.name for path in out.iterdir()}
+    if name == "icu-sepsis":
+        assert list(content["online"]["survival"])[:3] == ["TL", "FPD_learn", "TL_foresight"]
+
+
+def test_foresight_is_not_below_the_expert_on_icu_sepsis() -> None:
+    """2,000 expert episodes: more survive than under the expert, and than under TL's rule."""
+    icu = icu_sepsis()
+    setting = Setting("ICU-Sepsis", "expert", icu, icu.rules["expert"], (2000,), steps=None)
+    rules = dict(setting.rules(setting.log(2000, np.random.default_rng(3))))
+    assert setting.success(rules["TL_foresight"]) > setting.success(icu.rules["expert"]) + 0.005
+    assert setting.success(rules["TL_foresight"]) > setting.success(rules["TL"])
