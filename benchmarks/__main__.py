@@ -37,11 +37,19 @@ def main() -> None:
     """Measure, then write the report or, where only some jobs were asked for, print it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     size = parser.add_mutually_exclusive_group()
-    size.add_argument("--full", action="store_const", dest="scale", const="full", help="the large sizes as well")
     size.add_argument(
-        "--quick", action="store_const", dest="scale", const="quick", help="small sizes: shows only that it runs"
+        "--full", action="store_const", dest="scale", const="full", help="the large sizes as well"
     )
-    parser.add_argument("--only", nargs="+", choices=JOBS, metavar="JOB", help=f"some of: {', '.join(JOBS)}")
+    size.add_argument(
+        "--quick",
+        action="store_const",
+        dest="scale",
+        const="quick",
+        help="small sizes: shows only that it runs",
+    )
+    parser.add_argument(
+        "--only", nargs="+", choices=JOBS, metavar="JOB", help=f"some of: {', '.join(JOBS)}"
+    )
     parser.add_argument(
         "--output",
         type=Path,

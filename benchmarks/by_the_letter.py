@@ -63,7 +63,9 @@ def uniform(study: PaperStudy, size: int, *key: int) -> FloatArray:
 
 def numbers_of(study: PaperStudy, num_steps: int, *key: int) -> Numbers:
     """The numbers that `pastwise.simulation.loop.run` draws from the stream at this place."""
-    world, choice, coins = (uniform(study, num_steps + 1, *key, child).tolist() for child in range(3))
+    world, choice, coins = (
+        uniform(study, num_steps + 1, *key, child).tolist() for child in range(3)
+    )
     return Numbers(world, choice, coins)
 
 
@@ -116,12 +118,17 @@ def literal_weights(log: list[Record], ideal: LiteralIdeal) -> list[float]:
     return [ideal.joint[s][a][n] / sigma_max for s, a, n in log]
 
 
-def literal_learned_rule(log: list[Record], weights: list[float], nu: float, state: int, S: int, A: int) -> list[float]:
+def literal_learned_rule(
+    log: list[Record], weights: list[float], nu: float, state: int, S: int, A: int
+) -> list[float]:
     """The learned rule in one state. Paper: Eq. (10)."""
     here = sum(w for (s, _, _), w in zip(log, weights, strict=True) if s == state) + S * A * nu
     rule = []
     for action in range(A):
-        this = sum(w for (s, a, _), w in zip(log, weights, strict=True) if s == state and a == action) + S * nu
+        this = (
+            sum(w for (s, a, _), w in zip(log, weights, strict=True) if s == state and a == action)
+            + S * nu
+        )
         rule.append(this / here)
     return rule
 
@@ -147,7 +154,13 @@ def literal_design(model: Tensor, ideal: LiteralIdeal, horizon: int) -> Tensor:
     """The optimal policy of every epoch of the horizon: [H][S][A]. Paper: Theorem 1."""
     S, A = len(model), len(model[0])
     alpha = [
-        [sum(p * math.log(p / q) for p, q in zip(model[s][a], ideal.transition[s][a], strict=True)) for a in range(A)]
+        [
+            sum(
+                p * math.log(p / q)
+                for p, q in zip(model[s][a], ideal.transition[s][a], strict=True)
+            )
+            for a in range(A)
+        ]
         for s in range(S)
     ]
     gamma = [1.0] * S
@@ -155,14 +168,19 @@ def literal_design(model: Tensor, ideal: LiteralIdeal, horizon: int) -> Tensor:
     for _ in range(horizon):
         weight: Matrix = []
         for s in range(S):
-            beta = [-sum(p * math.log(g) for p, g in zip(model[s][a], gamma, strict=True)) for a in range(A)]
+            beta = [
+                -sum(p * math.log(g) for p, g in zip(model[s][a], gamma, strict=True))
+                for a in range(A)
+            ]
             weight.append([ideal.rule[s][a] * math.exp(-alpha[s][a] - beta[a]) for a in range(A)])
         gamma = [sum(row) for row in weight]
         policy.insert(0, [[w / g for w in row] for row, g in zip(weight, gamma, strict=True)])
     return policy
 
 
-def literal_loop(system: Tensor, decide: Decide, num_steps: int, numbers: Numbers, past: list[Record]) -> list[Record]:
+def literal_loop(
+    system: Tensor, decide: Decide, num_steps: int, numbers: Numbers, past: list[Record]
+) -> list[Record]:
     """The records of a closed loop that starts with a past log."""
     log = list(past)
     state = literal_draw([1 / len(system)] * len(system), numbers.world[0])
@@ -223,7 +241,9 @@ def run_literal(study: PaperStudy, plan_once: bool = False) -> Gains:
         numbers = numbers_of(study, study.num_steps, run, 2)
         methods = literal_methods(study, system, plan_once)
         for past, preferred in PASTS.items():
-            teacher = literal_fpd(system, LiteralIdeal.preferring(preferred, S, A), study.horizon, plan_once)
+            teacher = literal_fpd(
+                system, LiteralIdeal.preferring(preferred, S, A), study.horizon, plan_once
+            )
             log = literal_loop(system, teacher, study.num_records, past_numbers, [])
             for name, decide in methods.items():
                 records = literal_loop(system, decide, study.num_steps, numbers, log)
@@ -251,7 +271,9 @@ class FollowRule:
 class LearnRule:
     """TL and, with a positive ``epsilon``, TL_explore: evidence and the last similarities, updated record by record."""
 
-    def __init__(self, study: PaperStudy, joint: FloatArray, log: Sequence[Record], epsilon: float) -> None:
+    def __init__(
+        self, study: PaperStudy, joint: FloatArray, log: Sequence[Record], epsilon: float
+    ) -> None:
         self.similarity = joint / joint.max()
         self.concentration = np.full(joint.shape[:2], joint.min())
         self.uniform = np.full(joint.shape[1], 1 / joint.shape[1]).cumsum()
@@ -277,7 +299,9 @@ class LearnRule:
 class LearnModel:
     """FPD_learn for a goal over next states [S]: counts updated record by record, a design on their mean each time."""
 
-    def __init__(self, wanted: FloatArray, num_actions: int, horizon: int, log: Sequence[Record]) -> None:
+    def __init__(
+        self, wanted: FloatArray, num_actions: int, horizon: int, log: Sequence[Record]
+    ) -> None:
         S = len(wanted)
         self.horizon, self.log_wanted, self.ideal_rule = (
             horizon,
@@ -317,7 +341,9 @@ def wanted_next(preferred: tuple[int, ...], S: int) -> FloatArray:
     return wanted
 
 
-def first_rule(model: FloatArray, rule: FloatArray, log_transition: FloatArray, horizon: int) -> FloatArray:
+def first_rule(
+    model: FloatArray, rule: FloatArray, log_transition: FloatArray, horizon: int
+) -> FloatArray:
     """The rule of the first epoch of a horizon, for an ideal broadcastable to [S, A, S]: [S, A]. Paper: Theorem 1."""
     liking = rule * np.exp(-(model * (np.log(model) - log_transition)).sum(axis=-1))
     weight, gamma = liking, liking.sum(axis=-1)
@@ -327,7 +353,9 @@ def first_rule(model: FloatArray, rule: FloatArray, log_transition: FloatArray, 
     return np.asarray(weight / gamma[:, None])
 
 
-def vectorised_loop(cumulative: FloatArray, actor: Actor, num_steps: int, numbers: Numbers) -> list[Record]:
+def vectorised_loop(
+    cumulative: FloatArray, actor: Actor, num_steps: int, numbers: Numbers
+) -> list[Record]:
     """The records of a closed loop on the system with these cumulative transition probabilities."""
     log = []
     state = int(numbers.world[0] * len(cumulative))
@@ -352,7 +380,10 @@ def run_vectorised(study: PaperStudy) -> Gains:
         cumulative = system.cumsum(axis=-1)
         past_numbers = numbers_of(study, study.num_records, run, 1)
         numbers = numbers_of(study, study.num_steps, run, 2)
-        rand, fpd = FollowRule(rule), FollowRule(first_rule(system, rule, np.log(wanted), study.horizon))
+        rand, fpd = (
+            FollowRule(rule),
+            FollowRule(first_rule(system, rule, np.log(wanted), study.horizon)),
+        )
         for past, log_ideal in past_log_ideals.items():
             teacher = FollowRule(first_rule(system, rule, log_ideal, study.horizon))
             log = vectorised_loop(cumulative, teacher, study.num_records, past_numbers)

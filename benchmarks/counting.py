@@ -52,7 +52,10 @@ def episode_file(rows: int, states: int, actions: int) -> Path:
     def chunk(start: int, size: int) -> Any:
         row = np.arange(start, start + size)
         columns = [each.take(pa.array(rng.integers(len(each), size=size))) for each in labels]
-        return pa.table([row % episodes, row // episodes, *columns], names=["episode", "time", "state", "action"])
+        return pa.table(
+            [row % episodes, row // episodes, *columns],
+            names=["episode", "time", "state", "action"],
+        )
 
     return _parquet(f"episodes-{rows}-{states}-{actions}", rows, chunk)
 
@@ -80,7 +83,10 @@ def _parquet(name: str, rows: int, chunk: Callable[[int, int], Any]) -> Path:
 
     path = DATA / f"{name}.parquet"
     if not path.exists():
-        with staged(DATA) as stage, pq.ParquetWriter(stage / path.name, chunk(0, 1).schema) as writer:
+        with (
+            staged(DATA) as stage,
+            pq.ParquetWriter(stage / path.name, chunk(0, 1).schema) as writer,
+        ):
             for start in range(0, rows, CHUNK):
                 writer.write_table(chunk(start, min(CHUNK, rows - start)))
     return path
@@ -122,7 +128,9 @@ def by_polars_window(path: Path) -> Any:
     import polars as pl
 
     frame = pl.scan_parquet(path).sort("episode", "time")
-    frame = frame.with_columns(next_state=pl.col("state").shift(-1).over("episode")).drop_nulls("next_state")
+    frame = frame.with_columns(next_state=pl.col("state").shift(-1).over("episode")).drop_nulls(
+        "next_state"
+    )
     return frame.group_by(PARTS).agg(n=pl.len()).collect()
 
 
@@ -172,14 +180,18 @@ def _tally(result: Any) -> tuple[IntArray, IntArray]:
         frame = pl.DataFrame({**dict(zip(PARTS, labels, strict=True)), "n": result.records})
     else:
         frame = pl.DataFrame(result)
-    codes = frame.select(pl.col(PARTS).cast(pl.String).str.slice(1).cast(pl.Int64), pl.col("n").cast(pl.Int64))
+    codes = frame.select(
+        pl.col(PARTS).cast(pl.String).str.slice(1).cast(pl.Int64), pl.col("n").cast(pl.Int64)
+    )
     state, action, next_state, count = (codes[name].to_numpy() for name in codes.columns)
     key = (state << 40) + (action << 20) + next_state
     order = np.argsort(key)
     return key[order], count[order]
 
 
-def compare(section: Section, size: str, path: Path, ways: Mapping[str, Callable[[Path], Any]], rounds: int) -> Times:
+def compare(
+    section: Section, size: str, path: Path, ways: Mapping[str, Callable[[Path], Any]], rounds: int
+) -> Times:
     """Time the ways to count a log."""
     contenders = [Contender(name, partial(way, path)) for name, way in ways.items()]
     return section.compare(size, contenders, require_same_counts, rounds)
@@ -205,7 +217,9 @@ def few_distinct(scale: Scale) -> Section:
     points, memory = {}, {}
     for rows in scale.pick([10**5], [10**6, 10**7], [10**6, 10**7, 10**8]):
         path, size = log_file(rows, 100, 8), f"{rows:,} records"
-        times = points[float(rows)] = compare(section, size, path, PARQUET_WAYS, 5 if rows < 10**8 else 3)
+        times = points[float(rows)] = compare(
+            section, size, path, PARQUET_WAYS, 5 if rows < 10**8 else 3
+        )
         memory[size] = peaks(path)
         if rows >= 10**7:
             section.at_most(f"{size}: time of bare DuckDB", times.of("DuckDB"), 1.2)
@@ -267,5 +281,7 @@ def peaks(path: Path) -> dict[str, float]:
 
 def memory_table(memory: Mapping[str, Mapping[str, float]]) -> str:
     """Peak memory by size and contender."""
-    rows = [[size, *(number(peak / GIB) for peak in peaks.values())] for size, peaks in memory.items()]
+    rows = [
+        [size, *(number(peak / GIB) for peak in peaks.values())] for size, peaks in memory.items()
+    ]
     return "Peak memory of a fresh process, in GiB:\n\n" + table(["size", *PARQUET_WAYS], rows)

@@ -72,7 +72,9 @@ class Problem:
 # The same by hand.
 
 
-def by_numpy(transition: FloatArray, negentropy: FloatArray, log_wanted: FloatArray) -> tuple[FloatArray, FloatArray]:
+def by_numpy(
+    transition: FloatArray, negentropy: FloatArray, log_wanted: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Theorem 1 as a NumPy user would write it: policy [H, S, A], ln gamma [H + 1, S]."""
     liking = transition @ log_wanted - negentropy - np.log(ACTIONS)
     log_gamma: list[FloatArray] = [np.zeros(len(transition))]
@@ -96,14 +98,18 @@ def silence() -> Iterator[None]:
         yield
 
 
-def quantecon(transition: FloatArray, reward: FloatArray, pairs: bool = False) -> Callable[[], FloatArray]:
+def quantecon(
+    transition: FloatArray, reward: FloatArray, pairs: bool = False
+) -> Callable[[], FloatArray]:
     """Values [H + 1, S] by backward induction, of the product form or of the form by state-action pairs."""
     from quantecon.markov import DiscreteDP, backward_induction
 
     states, actions = np.divmod(np.arange(reward.size), ACTIONS)
     with silence():
         if pairs:
-            model = DiscreteDP(reward.ravel(), transition.reshape(reward.size, -1), 1.0, states, actions)
+            model = DiscreteDP(
+                reward.ravel(), transition.reshape(reward.size, -1), 1.0, states, actions
+            )
         else:
             model = DiscreteDP(reward, transition, 1.0)
     return lambda: np.asarray(backward_induction(model, HORIZON)[0])
@@ -114,7 +120,9 @@ def mdptoolbox(transition: FloatArray, reward: FloatArray) -> Callable[[], Float
     from mdptoolbox.mdp import FiniteHorizon
 
     with silence():
-        model = FiniteHorizon(np.ascontiguousarray(np.moveaxis(transition, 1, 0)), reward, 1.0, HORIZON)
+        model = FiniteHorizon(
+            np.ascontiguousarray(np.moveaxis(transition, 1, 0)), reward, 1.0, HORIZON
+        )
 
     def solve() -> FloatArray:
         model.run()
@@ -127,11 +135,24 @@ def mdpsolver(transition: FloatArray, reward: FloatArray) -> tuple[Callable[[], 
     """Values [S] by mdpsolver's value iteration, and the number of its sweeps."""
     import mdpsolver as peer
 
-    model, start, threads = peer.model(), [0.0] * len(reward), len(reward) >= 1000  # on small systems they slow it down
-    model.mdp(discount=SWEEPS_DISCOUNT, rewards=reward.tolist(), tranMatWithZeros=transition.tolist())
+    model, start, threads = (
+        peer.model(),
+        [0.0] * len(reward),
+        len(reward) >= 1000,
+    )  # on small systems they slow it down
+    model.mdp(
+        discount=SWEEPS_DISCOUNT, rewards=reward.tolist(), tranMatWithZeros=transition.tolist()
+    )
 
     def solve() -> FloatArray:
-        model.solve("vi", 1e-6, initValueVector=start, postProcessing=False, makeFinalCheck=False, parallel=threads)
+        model.solve(
+            "vi",
+            1e-6,
+            initValueVector=start,
+            postProcessing=False,
+            makeFinalCheck=False,
+            parallel=threads,
+        )
         return np.asarray(model.getValueVector())
 
     found, value = solve(), np.zeros(len(reward))
@@ -153,7 +174,8 @@ def measure(scale: Scale) -> list[Section]:
 def one_goal(scale: Scale) -> Section:
     """One goal on one system."""
     section = Section(
-        "FPD, dense, one goal", f"Horizon {HORIZON}, {ACTIONS} actions, random systems.\n\n{about(__doc__)}"
+        "FPD, dense, one goal",
+        f"Horizon {HORIZON}, {ACTIONS} actions, random systems.\n\n{about(__doc__)}",
     )
     points = {}
     for states in scale.pick([10, 30], [10, 100, 1000, 3000], [10, 100, 1000, 3000]):
@@ -170,10 +192,15 @@ def _one_size(section: Section, states: int) -> Times:
     contenders = [
         Contender("pastwise", lambda: pw.design(model, ideal, HORIZON)),
         Contender("pastwise, float32", lambda: pw.design(short, ideal, HORIZON)),
-        Contender("pastwise, first goal of a model", lambda: pw.design(pw.DenseModel(transition), ideal, HORIZON)),
+        Contender(
+            "pastwise, first goal of a model",
+            lambda: pw.design(pw.DenseModel(transition), ideal, HORIZON),
+        ),
         Contender("pastwise, MDP optimum", lambda: pw.mdp_optimum(model, values, HORIZON).value),
         Contender("NumPy by hand", partial(by_numpy, transition, model.negentropy, values)),
-        Contender("numpy.dot, one for each step", lambda: [rows.dot(values) for _ in range(HORIZON)]),
+        Contender(
+            "numpy.dot, one for each step", lambda: [rows.dot(values) for _ in range(HORIZON)]
+        ),
         Contender("quantecon", quantecon(transition, reward)),
         Contender("quantecon, pairs", quantecon(transition, reward, pairs=True)),
         Contender("pymdptoolbox", mdptoolbox(transition, reward)),
@@ -186,20 +213,32 @@ def _one_size(section: Section, states: int) -> Times:
     error = {}
 
     def same(results: Mapping[str, Any]) -> None:
-        design, first, half = (results[f"pastwise{which}"] for which in ("", ", first goal of a model", ", float32"))
-        for mine, theirs in zip((design.policy, design.log_gamma), results["NumPy by hand"], strict=True):
+        design, first, half = (
+            results[f"pastwise{which}"] for which in ("", ", first goal of a model", ", float32")
+        )
+        for mine, theirs in zip(
+            (design.policy, design.log_gamma), results["NumPy by hand"], strict=True
+        ):
             require_close({"pastwise": mine, "NumPy by hand": theirs})
         require_close({"pastwise": design.policy, "first goal": first.policy})
         error["policy"] = float(np.abs(half.policy - design.policy).max())
         error["log_gamma"] = float(np.abs(half.log_gamma - design.log_gamma).max())
-        require_close(results, ["pastwise, MDP optimum", "quantecon", "quantecon, pairs", "pymdptoolbox"])
+        require_close(
+            results, ["pastwise, MDP optimum", "quantecon", "quantecon, pairs", "pymdptoolbox"]
+        )
 
     times = section.compare(size, contenders, same, rounds=15)
     peers = [name for name in PEERS if name in times]
     if states >= 1000:
         alike = [each.name for each in from_goal]
-        section.at_least(f"{size}: faster than the fastest peer, from the goal", times.faster_than(*alike), 1)
-        section.at_least(f"{size}: faster than the fastest peer with its reward at hand", times.faster_than(*peers), 1)
+        section.at_least(
+            f"{size}: faster than the fastest peer, from the goal", times.faster_than(*alike), 1
+        )
+        section.at_least(
+            f"{size}: faster than the fastest peer with its reward at hand",
+            times.faster_than(*peers),
+            1,
+        )
         share = times.faster_than("numpy.dot, one for each step")
         section.at_least(f"{size}: bandwidth of a step, of numpy.dot's", 100 * share, 80, "%")
         faster = times.ratio("pastwise", "pastwise, float32")
@@ -246,14 +285,21 @@ def small_systems(scale: Scale) -> Section:
         Contender("pastwise, MDP optimum", lambda: pw.mdp_optimum(model, values, HORIZON).value),
         Contender(
             "NumPy by hand, in a loop",
-            lambda: [by_numpy(p, h, values) for p, h in zip(problem.transition, model.negentropy, strict=True)],
+            lambda: [
+                by_numpy(p, h, values)
+                for p, h in zip(problem.transition, model.negentropy, strict=True)
+            ],
         ),
         *(Contender(name, partial(_each, solve)) for name, solve in solvers.items()),
-        Contender("mdpsolver", partial(_each, [solve for solve, _ in iterated]), work=sweeps / HORIZON),
+        Contender(
+            "mdpsolver", partial(_each, [solve for solve, _ in iterated]), work=sweeps / HORIZON
+        ),
     ]
 
     def same(results: Mapping[str, Any]) -> None:
-        by_hand = [np.stack(part) for part in zip(*results["NumPy by hand, in a loop"], strict=True)]
+        by_hand = [
+            np.stack(part) for part in zip(*results["NumPy by hand, in a loop"], strict=True)
+        ]
         require_close({"pastwise": results["pastwise"].policy, "NumPy by hand": by_hand[0]})
         require_close({"pastwise": results["pastwise"].log_gamma, "NumPy by hand": by_hand[1]})
         require_close(results, ["pastwise, MDP optimum", *solvers])
@@ -285,24 +331,45 @@ def many_goals(scale: Scale) -> Section:
         rewards = [np.asarray(problem.transition @ np.log(row)) for row in wanted[:LOOP]]
         peers = {
             "quantecon": [quantecon(problem.transition, reward) for reward in rewards],
-            "quantecon, pairs": [quantecon(problem.transition, reward, pairs=True) for reward in rewards],
+            "quantecon, pairs": [
+                quantecon(problem.transition, reward, pairs=True) for reward in rewards
+            ],
         }
         contenders = [
             Contender("pastwise", partial(pw.design, model, ideal, HORIZON), work=goals),
-            Contender("pastwise, one at a time", partial(_designs, model, single), work=len(single)),
-            *(Contender(name, partial(_each, solvers), work=len(single)) for name, solvers in peers.items()),
+            Contender(
+                "pastwise, one at a time", partial(_designs, model, single), work=len(single)
+            ),
+            *(
+                Contender(name, partial(_each, solvers), work=len(single))
+                for name, solvers in peers.items()
+            ),
         ]
-        from_goal = [_from_goal(problem, each, len(single)) for each in contenders if each.name in peers]
+        from_goal = [
+            _from_goal(problem, each, len(single)) for each in contenders if each.name in peers
+        ]
         contenders += from_goal
         size = f"{goals:,} goals"
-        times = section.compare(size, contenders, partial(_same_designs, model=model, wanted=wanted), rounds=3)
+        times = section.compare(
+            size, contenders, partial(_same_designs, model=model, wanted=wanted), rounds=3
+        )
         points[float(goals)] = {name: seconds * goals for name, seconds in times.items()}
         if goals == 64:
-            section.at_least(f"{size}: faster than one at a time", times.faster_than("pastwise, one at a time"), 6)
-            alike = [each.name for each in from_goal]
-            section.at_least(f"{size}: faster than the fastest peer, from the goals", times.faster_than(*alike), 6)
             section.at_least(
-                f"{size}: faster than the fastest peer with its rewards at hand", times.faster_than(*peers), 6
+                f"{size}: faster than one at a time",
+                times.faster_than("pastwise, one at a time"),
+                6,
+            )
+            alike = [each.name for each in from_goal]
+            section.at_least(
+                f"{size}: faster than the fastest peer, from the goals",
+                times.faster_than(*alike),
+                6,
+            )
+            section.at_least(
+                f"{size}: faster than the fastest peer with its rewards at hand",
+                times.faster_than(*peers),
+                6,
             )
     section.plot("dense-goals", "goals", points)
     return section
@@ -317,4 +384,6 @@ def _same_designs(results: Mapping[str, Any], model: pw.DenseModel, wanted: Floa
     for i, single in enumerate(results["pastwise, one at a time"]):
         require_close({"at once": results["pastwise"].policy[i], "one at a time": single.policy})
         optimum = pw.mdp_optimum(model, np.log(wanted[i]), HORIZON).value
-        require_close({"optimum": optimum, **{name: results[name][i] for name in PEERS if name in results}})
+        require_close(
+            {"optimum": optimum, **{name: results[name][i] for name in PEERS if name in results}}
+        )

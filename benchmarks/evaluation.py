@@ -32,7 +32,9 @@ def learner_of(states: int, actions: int, records: int) -> pw.TransferLearner:
     successors = rng.integers(states, size=(states, actions, 8))
     s, a = rng.integers(states, size=records), rng.integers(actions, size=records)
     n = successors[s, a, rng.integers(8, size=records)]
-    counts = pw.TransitionCounts.from_records(s, a, n, pw.Space.of_size(states), pw.Space.of_size(actions))
+    counts = pw.TransitionCounts.from_records(
+        s, a, n, pw.Space.of_size(states), pw.Space.of_size(actions)
+    )
     return pw.TransferLearner(pw.Goal(prefer={0: 1, 1: 1})).fit(counts)
 
 
@@ -77,15 +79,26 @@ def learn_and_evaluate(*size: int) -> None:
 def measure(scale: Scale) -> list[Section]:
     """The evaluation job of the suite."""
     section, memory = Section("Evaluating a rule from its log", about(__doc__)), []
-    sizes: Sequence[tuple[int, int, int]] = [(3, 4, 60), (20, 5, 1000), (100, 10, 10_000), (716, 25, 100_000)]
+    sizes: Sequence[tuple[int, int, int]] = [
+        (3, 4, 60),
+        (20, 5, 1000),
+        (100, 10, 10_000),
+        (716, 25, 100_000),
+    ]
     for states, actions, records in sizes[: scale.pick(1, 3, 4)]:
         learner, draws = learner_of(states, actions, records), 3 if states > 50 else 50
         contenders = [
             Contender("pastwise", partial(evaluate, learner)),
-            Contender("NumPy, whole tensors", partial(evaluate_dense, learner, draws), work=draws / DRAWS),
+            Contender(
+                "NumPy, whole tensors", partial(evaluate_dense, learner, draws), work=draws / DRAWS
+            ),
         ]
         size = f"{states} states, {actions} actions, {records:,} records"
         section.compare(size, contenders, require_same_values, rounds=3)
-        memory.append([size, number(peak_memory(learn_and_evaluate, states, actions, records) / MIB)])
-    section.notes.append("Peak memory of a fresh process:\n\n" + table(["size", "pastwise, MiB"], memory))
+        memory.append(
+            [size, number(peak_memory(learn_and_evaluate, states, actions, records) / MIB)]
+        )
+    section.notes.append(
+        "Peak memory of a fresh process:\n\n" + table(["size", "pastwise, MiB"], memory)
+    )
     return [section]

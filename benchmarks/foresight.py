@@ -24,14 +24,20 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "500 records": {"num_records": 500},
     "20 records, Dirichlet rows": {"num_records": 20, "draw_rows": dirichlet_rows},
     "10 states, 5 actions": {"num_states": 10, "num_actions": 5},
-    "10 states, 5 actions, Dirichlet rows": {"num_states": 10, "num_actions": 5, "draw_rows": dirichlet_rows},
+    "10 states, 5 actions, Dirichlet rows": {
+        "num_states": 10,
+        "num_actions": 5,
+        "draw_rows": dirichlet_rows,
+    },
 }
 
 
 def measure(scale: Scale) -> list[Section]:
     """Run every setting."""
     runs, lines = scale.pick(10, 100, 4000), []
-    section = Section("TL_foresight beside the others", f"{runs:,} runs of each setting. {about(__doc__)}")
+    section = Section(
+        "TL_foresight beside the others", f"{runs:,} runs of each setting. {about(__doc__)}"
+    )
     methods = {name: ALL_METHODS[name] for name in (*OTHERS, "TL_foresight")}
     for setting, options in SETTINGS.items():
         gains = collect(PaperStudy(runs=runs, seed=SEED, methods=methods, **options))
@@ -42,5 +48,7 @@ def measure(scale: Scale) -> list[Section]:
             mean, half = difference.mean(), 1.96 * difference.std(ddof=1) / np.sqrt(runs)
             interval = f"{mean:+.2f} [{mean - half:+.2f}, {mean + half:+.2f}]"
             lines.append([setting, past, *(f"{value:.2f}" for value in means.values()), interval])
-    section.notes.append(table(["setting", "past", *methods, "foresight - best other [95 %]"], lines))
+    section.notes.append(
+        table(["setting", "past", *methods, "foresight - best other [95 %]"], lines)
+    )
     return [section]

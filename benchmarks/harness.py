@@ -233,12 +233,18 @@ def about(documentation: str | None) -> str:
     return (documentation or "").partition("\n\n")[2].strip()
 
 
-def require_close(results: Mapping[str, Any], names: Sequence[str] | None = None, atol: float = 1e-9) -> None:
+def require_close(
+    results: Mapping[str, Any], names: Sequence[str] | None = None, atol: float = 1e-9
+) -> None:
     """Refuse results, arrays, that differ by more than rounding."""
     chosen = list(results) if names is None else list(names)
     for name in chosen[1:]:
         np.testing.assert_allclose(
-            results[name], results[chosen[0]], rtol=1e-7, atol=atol, err_msg=f"{name} differs from {chosen[0]}"
+            results[name],
+            results[chosen[0]],
+            rtol=1e-7,
+            atol=atol,
+            err_msg=f"{name} differs from {chosen[0]}",
         )
 
 

@@ -50,7 +50,11 @@ def write_log(states: int, records: int) -> None:
     following = (state + rng.integers(1, REACH, size=records)) % states
     labels = pa.array([label(i) for i in range(states)])
     actions = pa.array([f"a{i}" for i in range(ACTIONS)])
-    columns = [labels.take(pa.array(state)), actions.take(pa.array(action)), labels.take(pa.array(following))]
+    columns = [
+        labels.take(pa.array(state)),
+        actions.take(pa.array(action)),
+        labels.take(pa.array(following)),
+    ]
     with staged(DATA) as stage:
         pq.write_table(pa.table(columns, names=COLUMNS), stage / path.name)
 
@@ -129,7 +133,9 @@ def cost(name: str, states: int) -> tuple[float, float]:
 def measure(scale: Scale) -> list[Section]:
     """Every operation at every size."""
     section = Section("Very large systems", about(__doc__))
-    for states, records in scale.pick([(10**4, 10**5)], [(10**5, 10**6)], [(10**5, 10**6), (10**6, 2 * 10**7)]):
+    for states, records in scale.pick(
+        [(10**4, 10**5)], [(10**5, 10**6)], [(10**5, 10**6), (10**6, 2 * 10**7)]
+    ):
         in_fresh_process(write_log, states, records)
         costs = {name: in_fresh_process(cost, name, states) for name in OPERATIONS}
         size = f"{states:,} states, {records:,} records"
@@ -137,6 +143,10 @@ def measure(scale: Scale) -> list[Section]:
             section.at_most(f"{size}: {name}", costs[name][0], SECONDS, "s")
         most = max(bytes_held for _, bytes_held in costs.values()) / GIB
         section.at_most(f"{size}: most memory of any operation", most, MEMORY, "GiB")
-        rows = [[name, f"{seconds:.3f}", number(held / GIB)] for name, (seconds, held) in costs.items()]
-        section.notes.append(table([f"{states:,} states, {ACTIONS} actions, {records:,} records", "s", "GiB"], rows))
+        rows = [
+            [name, f"{seconds:.3f}", number(held / GIB)] for name, (seconds, held) in costs.items()
+        ]
+        section.notes.append(
+            table([f"{states:,} states, {ACTIONS} actions, {records:,} records", "s", "GiB"], rows)
+        )
     return [section]

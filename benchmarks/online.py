@@ -35,14 +35,20 @@ STREAM = 500
 def records(number: int, states: int, seed: int = 0) -> list[Record]:
     """Records drawn evenly."""
     rng = np.random.default_rng(seed)
-    columns = (rng.integers(states, size=number), rng.integers(ACTIONS, size=number), rng.integers(states, size=number))
+    columns = (
+        rng.integers(states, size=number),
+        rng.integers(ACTIONS, size=number),
+        rng.integers(states, size=number),
+    )
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 def counts_of(log: Sequence[Record], states: int) -> pw.TransitionCounts:
     """The log, counted."""
     columns = pw.Transitions(*np.array(log).reshape(-1, 3).T)
-    return pw.TransitionCounts.from_transitions(columns, pw.Space.of_size(states), pw.Space.of_size(ACTIONS))
+    return pw.TransitionCounts.from_transitions(
+        columns, pw.Space.of_size(states), pw.Space.of_size(ACTIONS)
+    )
 
 
 def ideal_of(states: int) -> pw.IdealModel:
@@ -58,7 +64,9 @@ def measure(scale: Scale) -> list[Section]:
 # TL: decide and observe.
 
 
-def follow(agent: Any, memory: Any, stream: Sequence[Record], rng: np.random.Generator) -> FloatArray:
+def follow(
+    agent: Any, memory: Any, stream: Sequence[Record], rng: np.random.Generator
+) -> FloatArray:
     """Let an agent of ours decide and observe; the evidence after that."""
     for state, action, next_state in stream:
         sample(agent.rule(memory, state, rng), rng.random(()))
@@ -74,7 +82,9 @@ def follow_live(live: pw.LivePolicy, stream: Sequence[Record]) -> pw.LivePolicy:
     return live
 
 
-def follow_by_learner(learner: pw.TransferLearner, stream: Sequence[Record], coins: random.Random) -> None:
+def follow_by_learner(
+    learner: pw.TransferLearner, stream: Sequence[Record], coins: random.Random
+) -> None:
     """The same by labels."""
     for state, action, next_state in stream:
         rule = learner.rule(state)
@@ -83,7 +93,10 @@ def follow_by_learner(learner: pw.TransferLearner, stream: Sequence[Record], coi
 
 
 def follow_by_numpy(
-    evidence: FloatArray, similarity: Sequence[float], stream: Sequence[Record], coins: random.Random
+    evidence: FloatArray,
+    similarity: Sequence[float],
+    stream: Sequence[Record],
+    coins: random.Random,
 ) -> FloatArray:
     """A table of evidence by hand: what was gained for each state and action."""
     for state, action, next_state in stream:
@@ -92,7 +105,9 @@ def follow_by_numpy(
     return evidence
 
 
-def follow_by_river(policies: Sequence[Any], similarity: Sequence[float], stream: Sequence[Record]) -> Sequence[Any]:
+def follow_by_river(
+    policies: Sequence[Any], similarity: Sequence[float], stream: Sequence[Record]
+) -> Sequence[Any]:
     """A bandit for each state; its reward is the similarity."""
     arms = list(range(ACTIONS))
     for state, action, next_state in stream:
@@ -102,7 +117,9 @@ def follow_by_river(policies: Sequence[Any], similarity: Sequence[float], stream
     return policies
 
 
-def follow_by_mabwiser(policies: Sequence[Any], similarity: Sequence[float], stream: Sequence[Record]) -> Sequence[Any]:
+def follow_by_mabwiser(
+    policies: Sequence[Any], similarity: Sequence[float], stream: Sequence[Record]
+) -> Sequence[Any]:
     """A bandit for each state; its reward is the similarity."""
     for state, action, next_state in stream:
         policy = policies[state]
@@ -120,9 +137,14 @@ def bandits(scale: Scale) -> Section:
         f"up for each state and action must be our evidence. {about(__doc__)}",
     )
     sizes = scale.pick(
-        [(10, 100)], [(10, 10**3), (10, 10**6), (10**4, 10**3)], [(10, 10**3), (10, 10**6), (10**4, 10**3)]
+        [(10, 100)],
+        [(10, 10**3), (10, 10**6), (10**4, 10**3)],
+        [(10, 10**3), (10, 10**6), (10**4, 10**3)],
     )
-    found = {(states, k): _bandit_size(section, states, k, peers=i == 0) for i, (states, k) in enumerate(sizes)}
+    found = {
+        (states, k): _bandit_size(section, states, k, peers=i == 0)
+        for i, (states, k) in enumerate(sizes)
+    }
     base = found[sizes[0]]
     section.at_most("time of the faster peer", base.of("river", "MABWiser"), 1)
     section.at_most("time", base.ours * 1e6, 10, "µs")
@@ -133,23 +155,43 @@ def bandits(scale: Scale) -> Section:
 
 
 def _bandit_size(section: Section, states: int, k: int, peers: bool) -> Times:
-    wanted, past, stream = wanted_next((0,), states), counts_of(records(k, states), states), records(STREAM, states, 1)
-    agent, coins, similarity = pw.TL(ideal_of(states)), random.Random(0), (wanted / wanted.max()).tolist()
+    wanted, past, stream = (
+        wanted_next((0,), states),
+        counts_of(records(k, states), states),
+        records(STREAM, states, 1),
+    )
+    agent, coins, similarity = (
+        pw.TL(ideal_of(states)),
+        random.Random(0),
+        (wanted / wanted.max()).tolist(),
+    )
     memory = agent.start(past)
     before = memory.evidence.copy()
     learner = pw.TransferLearner(pw.Goal(table=dict(enumerate(wanted.tolist())))).fit(past)
     contenders = [
         Contender("pastwise", partial(follow_live, learner.live(0), stream), STREAM),
-        Contender("pastwise, TL agent", partial(follow, agent, memory, stream, np.random.default_rng(0)), STREAM),
-        Contender("pastwise, TransferLearner", partial(follow_by_learner, learner, stream, coins), STREAM),
-        Contender("NumPy by hand", partial(follow_by_numpy, before + agent.prior, similarity, stream, coins), STREAM),
+        Contender(
+            "pastwise, TL agent",
+            partial(follow, agent, memory, stream, np.random.default_rng(0)),
+            STREAM,
+        ),
+        Contender(
+            "pastwise, TransferLearner", partial(follow_by_learner, learner, stream, coins), STREAM
+        ),
+        Contender(
+            "NumPy by hand",
+            partial(follow_by_numpy, before + agent.prior, similarity, stream, coins),
+            STREAM,
+        ),
     ]
     if peers:
         contenders += _peers(states, similarity, stream)
 
     def same(results: Mapping[str, Any]) -> None:
         gained = results["pastwise, TL agent"] - before
-        require_close({"pastwise": gained, "NumPy": results["NumPy by hand"] - before - agent.prior})
+        require_close(
+            {"pastwise": gained, "NumPy": results["NumPy by hand"] - before - agent.prior}
+        )
         live, learned = (
             [list(each.rule(state).values()) for state in range(min(states, 100))]
             for each in (results["pastwise"], learner)
@@ -157,7 +199,10 @@ def _bandit_size(section: Section, states: int, k: int, peers: bool) -> Times:
         by_agent = pw.learned_rule(results["pastwise, TL agent"], agent.prior)[:100]
         require_close({"agent": by_agent, "learner": learned, "live": live})
         if peers:
-            total = [[p._rewards[a].get() * p._counts[a] for a in range(ACTIONS)] for p in results["river"]]
+            total = [
+                [p._rewards[a].get() * p._counts[a] for a in range(ACTIONS)]
+                for p in results["river"]
+            ]
             sums = [[p._imp.arm_to_sum[a] for a in range(ACTIONS)] for p in results["MABWiser"]]
             require_close({"pastwise": gained, "river": total, "MABWiser": sums})
 
@@ -169,7 +214,10 @@ def _peers(states: int, similarity: Sequence[float], stream: Sequence[Record]) -
     from river.bandit import EpsilonGreedy
 
     river = [EpsilonGreedy(0.1, seed=state) for state in range(states)]
-    wiser = [MAB(list(range(ACTIONS)), LearningPolicy.EpsilonGreedy(0.1), seed=state) for state in range(states)]
+    wiser = [
+        MAB(list(range(ACTIONS)), LearningPolicy.EpsilonGreedy(0.1), seed=state)
+        for state in range(states)
+    ]
     for policy in wiser:
         policy.fit([0], [0.0])  # it decides nothing before
     return [
@@ -181,7 +229,9 @@ def _peers(states: int, similarity: Sequence[float], stream: Sequence[Record]) -
 # FPD_learn: one more record, and a new rule.
 
 
-def replan(agent: pw.FPDLearn, past: pw.TransitionCounts, stream: Sequence[Record]) -> list[FloatArray]:
+def replan(
+    agent: pw.FPDLearn, past: pw.TransitionCounts, stream: Sequence[Record]
+) -> list[FloatArray]:
     """The rule in the next state after each record, by ours."""
     memory, rules, rng = agent.start(past), [], np.random.default_rng(0)
     for record in stream:
@@ -201,14 +251,18 @@ def replan_by_numpy(past: LearnModel, stream: Sequence[Record]) -> list[FloatArr
     return rules
 
 
-def replan_by_the_letter(log: Sequence[Record], ideal: LiteralIdeal, stream: Sequence[Record]) -> list[list[float]]:
+def replan_by_the_letter(
+    log: Sequence[Record], ideal: LiteralIdeal, stream: Sequence[Record]
+) -> list[list[float]]:
     """The same from the whole log, formula by formula."""
     rules, log = [], list(log)
     S = len(ideal.rule)
     nu = min(ideal.joint[0][0]) / S
     for record in stream:
         log.append(record)
-        rules.append(literal_design(literal_model(log, nu, S, ACTIONS), ideal, HORIZON)[0][record[-1]])
+        rules.append(
+            literal_design(literal_model(log, nu, S, ACTIONS), ideal, HORIZON)[0][record[-1]]
+        )
     return rules
 
 
@@ -236,12 +290,25 @@ def one_more_record(scale: Scale) -> Section:
         if states <= 100:
             ideal = LiteralIdeal.preferring((0,), states, ACTIONS)
             contenders.append(
-                Contender("by the letter", partial(replan_by_the_letter, log, ideal, stream[:2]), work=2, once=True)
+                Contender(
+                    "by the letter",
+                    partial(replan_by_the_letter, log, ideal, stream[:2]),
+                    work=2,
+                    once=True,
+                )
             )
-        times = points[float(states)] = section.compare(f"S = {states}", contenders, require_same_rules)
+        times = points[float(states)] = section.compare(
+            f"S = {states}", contenders, require_same_rules
+        )
         if states == 100:
-            section.at_least(f"S = {states}: faster than by the letter", times.faster_than("by the letter"), 50)
-            section.at_least(f"S = {states}: faster than vectorised NumPy", times.faster_than("vectorised NumPy"), 4)
+            section.at_least(
+                f"S = {states}: faster than by the letter", times.faster_than("by the letter"), 50
+            )
+            section.at_least(
+                f"S = {states}: faster than vectorised NumPy",
+                times.faster_than("vectorised NumPy"),
+                4,
+            )
     section.plot("fpd-learn-online", "states", points)
     return section
 

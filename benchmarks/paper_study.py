@@ -29,10 +29,14 @@ def require_same_gains(results: Mapping[str, Gains]) -> None:
     reference = results["pastwise"]
     for name, gains in results.items():
         if gains.keys() != reference.keys():
-            raise AssertionError(f"{name}: pasts and methods are {sorted(gains)}, not {sorted(reference)}")
+            raise AssertionError(
+                f"{name}: pasts and methods are {sorted(gains)}, not {sorted(reference)}"
+            )
         for (past, method), theirs in gains.items():
             if theirs != reference[past, method][: len(theirs)]:
-                raise AssertionError(f"{name} and ours disagree in the gains of {method} after {past}")
+                raise AssertionError(
+                    f"{name} and ours disagree in the gains of {method} after {past}"
+                )
 
 
 def measure(scale: Scale) -> list[Section]:

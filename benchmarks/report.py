@@ -101,7 +101,10 @@ def _section(section: Section) -> Iterator[str]:
     yield section.text
     if section.rows:
         yield ""
-        yield table(["size", "contender", "median", "least - most", "ratio to ours"], list(map(_line, section.rows)))
+        yield table(
+            ["size", "contender", "median", "least - most", "ratio to ours"],
+            list(map(_line, section.rows)),
+        )
     for note in section.notes:
         yield ""
         yield note
@@ -109,7 +112,11 @@ def _section(section: Section) -> Iterator[str]:
         yield ""
         yield f"![{figure.name}](figures/{figure.name}.png)"
         yield ""
-        yield "Exponents: " + ", ".join(f"{curve.contender} {curve.exponent:.2f}" for curve in figure.curves) + "."
+        yield (
+            "Exponents: "
+            + ", ".join(f"{curve.contender} {curve.exponent:.2f}" for curve in figure.curves)
+            + "."
+        )
 
 
 def _line(row: Row) -> list[str]:
@@ -150,7 +157,12 @@ def _draw(figure: Figure, path: Path) -> None:
     canvas, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
     ours, *others = figure.curves
     for i, curve in enumerate(others):  # ten colours, then the same once more, dashed
-        style = {"color": f"C{i % 10}", "linestyle": "-" if i < 10 else "--", "marker": "o", "markersize": 4}
+        style = {
+            "color": f"C{i % 10}",
+            "linestyle": "-" if i < 10 else "--",
+            "marker": "o",
+            "markersize": 4,
+        }
         axes.loglog(curve.sizes, curve.seconds, label=_named(curve), linewidth=1, **style)
     axes.loglog(ours.sizes, ours.seconds, "ko-", label=_named(ours), linewidth=2.5)
     sizes = sorted({size for curve in figure.curves for size in curve.sizes})
@@ -159,6 +171,8 @@ def _draw(figure: Figure, path: Path) -> None:
     axes.set_xlabel(figure.size)
     axes.set_ylabel("seconds")
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="small", title="contender (exponent)", loc="center left", bbox_to_anchor=(1, 0.5))
+    axes.legend(
+        fontsize="small", title="contender (exponent)", loc="center left", bbox_to_anchor=(1, 0.5)
+    )
     canvas.savefig(path, dpi=120, bbox_inches="tight")
     plt.close(canvas)

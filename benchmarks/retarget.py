@@ -73,10 +73,14 @@ def measure(scale: Scale) -> list[Section]:
     for (rows, states), times in found.items():
         size = f"{states * ACTIONS * states:,} transitions, {rows:,} records"
         section.at_most(f"{size}: time of a new goal", times.ours * 1e3, MILLISECONDS, "ms")
-    by_length = {float(rows): times for (rows, states), times in found.items() if states == cases[0][1]}
+    by_length = {
+        float(rows): times for (rows, states), times in found.items() if states == cases[0][1]
+    }
     shortest, longest = min(by_length), max(by_length)
     growth = by_length[longest].ours / by_length[shortest].ours
-    section.at_most(f"{longest / shortest:.0f} times as many records: time of a new goal", growth, 1.3)
+    section.at_most(
+        f"{longest / shortest:.0f} times as many records: time of a new goal", growth, 1.3
+    )
     section.plot("retarget", "records", by_length)
     return [section]
 
@@ -91,12 +95,16 @@ def _one_size(section: Section, rows: int, states: int) -> Times:
     contenders = [
         Contender("pastwise, retarget", partial(retarget, learner)),
         Contender("pastwise, fit again", partial(fit_again, path), once=long),
-        Contender("pandas, Eq. (10)", partial(weighted_by_pandas, path, similarity, prior), once=long),
+        Contender(
+            "pandas, Eq. (10)", partial(weighted_by_pandas, path, similarity, prior), once=long
+        ),
         Contender("pandas, behaviour cloning", partial(cloned_by_pandas, path), once=long),
     ]
 
     def same(results: Mapping[str, Any]) -> None:
-        require_close({"clone": behaviour_rule(counts), "pandas": results["pandas, behaviour cloning"]})
+        require_close(
+            {"clone": behaviour_rule(counts), "pandas": results["pandas, behaviour cloning"]}
+        )
         require_close(results, [contender.name for contender in contenders[:3]])
 
     size = f"{len(counts.key):,} distinct of {rows:,} records"

@@ -78,7 +78,9 @@ def write_log(spark: SparkSession, rows: int, path: str) -> DataFrame:
         "next_state": label("s", state_of(episode, moment + 1)),
         "folder": moment % FOLDERS,
     }
-    log = spark.range(0, rows, numPartitions=FOLDERS).select(*(column.alias(name) for name, column in columns.items()))
+    log = spark.range(0, rows, numPartitions=FOLDERS).select(
+        *(column.alias(name) for name, column in columns.items())
+    )
     log.write.partitionBy("folder").parquet(path)
     return spark.read.parquet(path)
 
@@ -97,7 +99,10 @@ def expected(rows: int, windowed: bool) -> IntArray:
 
 def dense(counts: pw.TransitionCounts) -> IntArray:
     """Counts as `expected` has them."""
-    state, action = (np.array([int(str(label)[1:]) for label in s.labels]) for s in (counts.states, counts.actions))
+    state, action = (
+        np.array([int(str(label)[1:]) for label in s.labels])
+        for s in (counts.states, counts.actions)
+    )
     records = np.zeros((STATES, ACTIONS, STATES), dtype=np.int64)
     records[state[counts.state], action[counts.action], state[counts.next_state]] = counts.records
     return records
@@ -129,13 +134,19 @@ def executors(spark: SparkSession) -> list[Any]:
     """Handles of the executors' processes."""
     jvm: Any = spark.sparkContext._jvm
     children = jvm.java.lang.ProcessHandle.current().children().toArray()
-    return [child for child in children if "CoarseGrainedExecutorBackend" in child.info().commandLine().orElse("")]
+    return [
+        child
+        for child in children
+        if "CoarseGrainedExecutorBackend" in child.info().commandLine().orElse("")
+    ]
 
 
 def wait_for_executors(spark: SparkSession) -> None:
     """Wait until all executors are there, as after one was killed."""
     context: Any = spark.sparkContext._jsc
-    while len(context.sc().statusTracker().getExecutorInfos()) < 1 + EXECUTORS:  # the driver is one of them
+    while (
+        len(context.sc().statusTracker().getExecutorInfos()) < 1 + EXECUTORS
+    ):  # the driver is one of them
         time.sleep(0.1)
 
 
@@ -147,7 +158,8 @@ def is_in_the_middle(spark: SparkSession, group: str, stages_done: int) -> bool:
     known = [stage for stage in stages if stage]
     done = sum(stage.numCompletedTasks == stage.numTasks for stage in known)
     return done >= stages_done and any(
-        stage.numCompletedTasks > 0 and stage.numCompletedTasks + stage.numActiveTasks + 1 < stage.numTasks
+        stage.numCompletedTasks > 0
+        and stage.numCompletedTasks + stage.numActiveTasks + 1 < stage.numTasks
         for stage in known
     )
 
@@ -181,7 +193,9 @@ class Run:
     executors_lost: int = 0
 
 
-def count(spark: SparkSession, log: DataFrame, rows: int, columns: dict[str, Any], kill: bool) -> Run:
+def count(
+    spark: SparkSession, log: DataFrame, rows: int, columns: dict[str, Any], kill: bool
+) -> Run:
     """Count the log, where wanted with an executor killed: by episode and time after the records were sent around."""
     windowed = columns is WINDOWED
     name = ("episode, time" if windowed else "next state") + (", killed" if kill else "")
@@ -219,7 +233,9 @@ def add_events(runs: Sequence[Run], folder: Path) -> None:
         elif run and kind == "SparkListenerTaskEnd":
             run.tasks += 1
             if event["Task End Reason"]["Reason"] == "Success":
-                run.shuffled += event["Task Metrics"]["Shuffle Write Metrics"]["Shuffle Bytes Written"]
+                run.shuffled += event["Task Metrics"]["Shuffle Write Metrics"][
+                    "Shuffle Bytes Written"
+                ]
                 run.brought_back += event["Task Metrics"]["Result Size"]
             else:
                 run.tasks_lost += 1
@@ -229,25 +245,37 @@ def measure(rows: int, kills: Sequence[bool], folder: Path) -> tuple[int, list[R
     """Bytes of a log of this many rows on disk, and all runs on it."""
     with cluster(folder) as spark:
         log = write_log(spark, rows, str(folder / "log"))
-        runs = [count(spark, log, rows, columns, kill) for kill in kills for columns in (NEXT_STATE, WINDOWED)]
+        runs = [
+            count(spark, log, rows, columns, kill)
+            for kill in kills
+            for columns in (NEXT_STATE, WINDOWED)
+        ]
     add_events(runs, folder / "events")
     return sum(path.stat().st_size for path in folder.glob("log/*/*.parquet")), runs
 
 
 def show(rows: int, size: int, runs: Sequence[Run]) -> None:
     """Print a table."""
-    print(f"{rows:,} rows, {size / 1e6:.0f} MB of Parquet; {EXECUTORS} executors of 1 core; sizes in MB")
-    print(f"{'path':<23}{'seconds':>8}{'transitions':>13}{'shuffled':>10}{'back':>7}{'tasks':>7}{'lost':>6}")
+    print(
+        f"{rows:,} rows, {size / 1e6:.0f} MB of Parquet; {EXECUTORS} executors of 1 core; sizes in MB"
+    )
+    print(
+        f"{'path':<23}{'seconds':>8}{'transitions':>13}{'shuffled':>10}{'back':>7}{'tasks':>7}{'lost':>6}"
+    )
     for run in runs:
         sizes = f"{run.shuffled / 1e6:>10.1f}{run.brought_back / 1e6:>7.2f}"
-        print(f"{run.name:<23}{run.seconds:>8.1f}{run.transitions:>13,}{sizes}{run.tasks:>7}{run.tasks_lost:>6}")
+        print(
+            f"{run.name:<23}{run.seconds:>8.1f}{run.transitions:>13,}{sizes}{run.tasks:>7}{run.tasks_lost:>6}"
+        )
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Print a table, or JSON; fail where a count is not exact."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--killed", action="store_true", help="only the runs in which an executor is killed")
+    parser.add_argument(
+        "--killed", action="store_true", help="only the runs in which an executor is killed"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     chosen = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="pastwise-") as folder:

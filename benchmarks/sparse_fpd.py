@@ -17,7 +17,16 @@ import numpy as np
 import scipy.sparse as sp
 
 import pastwise as pw
-from benchmarks.harness import DATA, Contender, Scale, Section, Times, about, peak_memory, require_close
+from benchmarks.harness import (
+    DATA,
+    Contender,
+    Scale,
+    Section,
+    Times,
+    about,
+    peak_memory,
+    require_close,
+)
 from benchmarks.report import number, table
 from pastwise._files import staged
 from pastwise._numerics.arrays import FloatArray
@@ -34,12 +43,16 @@ def matrix_file(states: int) -> Path:
         rng = np.random.default_rng(states)
         shape = (states * ACTIONS, SUCCESSORS)
         first = rng.integers(states, size=(shape[0], 1))
-        column = np.sort((first + np.cumsum(rng.integers(1, states // SUCCESSORS, size=shape), axis=1)) % states)
+        column = np.sort(
+            (first + np.cumsum(rng.integers(1, states // SUCCESSORS, size=shape), axis=1)) % states
+        )
         weight = rng.random(shape)
         weight /= weight.sum(axis=1, keepdims=True)
         starts = np.arange(0, column.size + 1, SUCCESSORS)
         with staged(DATA) as stage:
-            matrix = sp.csr_array((weight.ravel(), column.ravel().astype(np.int32), starts), shape=(shape[0], states))
+            matrix = sp.csr_array(
+                (weight.ravel(), column.ravel().astype(np.int32), starts), shape=(shape[0], states)
+            )
             sp.save_npz(stage / path.name, matrix, compressed=False)
     return path
 
@@ -55,7 +68,9 @@ def design(model: pw.SparseModel) -> pw.Design:
     return pw.design(model, ideal, HORIZON)
 
 
-def by_scipy(matrix: Any, negentropy: FloatArray, log_wanted: FloatArray) -> tuple[FloatArray, FloatArray]:
+def by_scipy(
+    matrix: Any, negentropy: FloatArray, log_wanted: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Theorem 1 by SciPy's product and NumPy: policy [H, S, A], ln gamma [H + 1, S]."""
     states = matrix.shape[1]
     liking = (matrix @ log_wanted).reshape(states, ACTIONS) - negentropy - np.log(ACTIONS)
@@ -115,12 +130,19 @@ def measure(scale: Scale) -> list[Section]:
         taken = _memory(path)
         memory.append([size, *(number(multiple) for multiple in taken.values())])
         if states >= 10**5:
-            section.at_least(f"{size}: faster than quantecon", times.faster_than("quantecon, sparse pairs"), 1.4)
-            section.at_least(f"{size}: faster than SciPy + NumPy", times.faster_than("SciPy + NumPy"), 3)
-            section.at_most(f"{size}: peak memory, in sizes of the matrix", taken["pastwise"], SMALL_MULTIPLE)
+            section.at_least(
+                f"{size}: faster than quantecon", times.faster_than("quantecon, sparse pairs"), 1.4
+            )
+            section.at_least(
+                f"{size}: faster than SciPy + NumPy", times.faster_than("SciPy + NumPy"), 3
+            )
+            section.at_most(
+                f"{size}: peak memory, in sizes of the matrix", taken["pastwise"], SMALL_MULTIPLE
+            )
     section.notes.append(
         "Peak memory in sizes of the matrix (12 bytes for each non-zero; who compiles brings a compiler along); the "
-        f"policy alone is {number(HORIZON * 8 / SUCCESSORS / 12)} of it:\n\n" + table(["size", *MEMORY], memory)
+        f"policy alone is {number(HORIZON * 8 / SUCCESSORS / 12)} of it:\n\n"
+        + table(["size", *MEMORY], memory)
     )
     section.plot("sparse-fpd", "states", points)
     return [section]
@@ -130,8 +152,12 @@ def _one_size(section: Section, size: str, matrix: Any) -> Times:
     model, log_wanted = pw.SparseModel(matrix, ACTIONS), np.log(wanted_of(matrix.shape[1]))
     contenders = [
         Contender("pastwise", partial(design, model)),
-        Contender("pastwise, first goal of a model", lambda: design(pw.SparseModel(matrix, ACTIONS))),
-        Contender("pastwise, MDP optimum", lambda: pw.mdp_optimum(model, log_wanted, HORIZON).value),
+        Contender(
+            "pastwise, first goal of a model", lambda: design(pw.SparseModel(matrix, ACTIONS))
+        ),
+        Contender(
+            "pastwise, MDP optimum", lambda: pw.mdp_optimum(model, log_wanted, HORIZON).value
+        ),
         Contender("SciPy + NumPy", partial(by_scipy, matrix, _negentropy(matrix), log_wanted)),
         Contender("quantecon, sparse pairs", quantecon(matrix, matrix @ log_wanted)),
     ]

@@ -18,8 +18,12 @@ from benchmarks.harness import Contender, Scale, Section, about
 
 def output_of(*command: str) -> str:
     """What a command says, once it has ended well; Python keeps what it compiles, as it does for users."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }
+    return subprocess.run(
+        command, check=True, capture_output=True, text=True, env=environment
+    ).stdout
 
 
 def require_words(results: Mapping[str, str]) -> None:
@@ -36,14 +40,18 @@ def measure(scale: Scale) -> list[Section]:
     contenders = [
         Contender("import pastwise", partial(output_of, sys.executable, "-c", "import pastwise")),
         Contender(
-            "import its learner", partial(output_of, sys.executable, "-c", "from pastwise import TransferLearner")
+            "import its learner",
+            partial(output_of, sys.executable, "-c", "from pastwise import TransferLearner"),
         ),
         Contender("pastwise --help", partial(output_of, script, "--help")),
         Contender(
-            "import numpy, scipy.special", partial(output_of, sys.executable, "-c", "import numpy, scipy.special")
+            "import numpy, scipy.special",
+            partial(output_of, sys.executable, "-c", "import numpy, scipy.special"),
         ),
     ]
-    times = section.compare("a fresh process", contenders, require_words, rounds=scale.pick(3, 21, 51))
+    times = section.compare(
+        "a fresh process", contenders, require_words, rounds=scale.pick(3, 21, 51)
+    )
     for name, bound in (("import pastwise", 1.3), ("pastwise --help", 1.6)):
         ratio = times.ratio(name, "import numpy, scipy.special")
         section.at_most(f"{name}: time of NumPy and SciPy's", ratio, bound)

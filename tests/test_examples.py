@@ -16,20 +16,32 @@ def story(name: str, folder: Path) -> str:
     command = [sys.executable, str(EXAMPLES / name / "run.py"), str(folder)]
     shown = subprocess.run(command, capture_output=True, text=True, check=True)
     assert shown.stderr == ""
-    assert {path.name for path in folder.iterdir()} == {"policy.png", "before_after.png", "similarity.png"}
+    assert {path.name for path in folder.iterdir()} == {
+        "policy.png",
+        "before_after.png",
+        "similarity.png",
+    }
     return shown.stdout
 
 
 def test_the_thermostat_heats_a_cool_room_and_never_a_hot_one(tmp_path: Path) -> None:
     told = story("thermostat", tmp_path)
     assert "never heat in hot" in told
-    rows = {line.split()[0]: line.split()[1:] for line in told.splitlines() if line.split()[1:2] and line[0] in "ch"}
+    rows = {
+        line.split()[0]: line.split()[1:]
+        for line in told.splitlines()
+        if line.split()[1:2] and line[0] in "ch"
+    }
     assert float(rows["hot"][0]) == 0.0
     assert float(rows["cold"][0]) > 0.9
 
 
-def test_the_bundled_log_is_what_its_script_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = importlib.util.spec_from_file_location("generate", EXAMPLES / "thermostat" / "generate.py")
+def test_the_bundled_log_is_what_its_script_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = importlib.util.spec_from_file_location(
+        "generate", EXAMPLES / "thermostat" / "generate.py"
+    )
     assert spec is not None
     assert spec.loader is not None
     generate = importlib.util.module_from_spec(spec)
@@ -49,7 +61,9 @@ def test_the_migraine_diary_is_read_as_its_authors_describe_it(tmp_path: Path) -
     cells = [line.split() for line in told.splitlines() if line.startswith(("yes ", "no "))]
     for column in (2, 3):
         for state in ("yes", "no"):
-            assert sum(float(row[column]) for row in cells if row[0] == state) == pytest.approx(1, abs=2e-3)
+            assert sum(float(row[column]) for row in cells if row[0] == state) == pytest.approx(
+                1, abs=2e-3
+            )
 
 
 def test_the_log_has_words_for_labels() -> None:

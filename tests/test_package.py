@@ -16,7 +16,9 @@ STUB = Path(pastwise.__file__).with_suffix(".pyi")
 
 def test_every_name_is_there_and_known_to_type_checkers() -> None:
     tree = ast.parse(STUB.read_text())
-    imported = {alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    imported = {
+        alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
     listed = next(node.value for node in tree.body if isinstance(node, ast.Assign))
     assert set(pastwise.__all__) == imported == set(ast.literal_eval(listed))
     assert set(pastwise.__all__) <= set(dir(pastwise))
@@ -33,4 +35,6 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 def test_importing_loads_no_engine() -> None:
     code = "import sys, pastwise; print([m for m in ('duckdb', 'pyarrow', 'numba', 'scipy') if m in sys.modules])"
-    assert run([executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert (
+        run([executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    )

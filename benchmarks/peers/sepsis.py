@@ -66,7 +66,9 @@ class Log:
 
 def simulate(system: KnownSystem, rule: FloatArray, episodes: int, rng: np.random.Generator) -> Log:
     """Episodes under a rule, all side by side, each until its end; the transitions of ``KnownSystem.log``, in order."""
-    state = sample(np.broadcast_to(system.initial, (episodes, system.num_states)), rng.random(episodes))
+    state = sample(
+        np.broadcast_to(system.initial, (episodes, system.num_states)), rng.random(episodes)
+    )
     episode = np.arange(episodes)
     parts: list[tuple[IntArray, IntArray, IntArray, IntArray]] = []
     while True:
@@ -88,7 +90,9 @@ def learn_ours(method: str, system: KnownSystem, log: Log) -> FloatArray:
     """The rule that a method of pastwise learns: [S, A]."""
     states, actions = Space.of_size(system.num_states), Space.of_size(system.num_actions)
     counts = TransitionCounts.from_records(log.state, log.action, log.next_state, states, actions)
-    ideal = Goal(prefer={int(state): 1.0 for state in np.flatnonzero(system.success)}).on(states, actions)
+    ideal = Goal(prefer={int(state): 1.0 for state in np.flatnonzero(system.success)}).on(
+        states, actions
+    )
     return plan_rule(method, counts.ending_in(system.terminal), ideal, normalised_similarity).rule
 
 
@@ -138,7 +142,10 @@ def load_peer(threads: int) -> None:
         import structlog
         import torch
     except ImportError as error:
-        print(f"this comparison needs d3rlpy ({error}); see README.md beside this script", file=sys.stderr)
+        print(
+            f"this comparison needs d3rlpy ({error}); see README.md beside this script",
+            file=sys.stderr,
+        )
         raise SystemExit(2) from None
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     torch.set_num_threads(threads)
@@ -154,11 +161,16 @@ def load_system() -> KnownSystem:
         raise SystemExit(2) from None
 
 
-def compare(system: KnownSystem, episodes: int, steps: int, seed: int) -> Iterator[tuple[str, int, float, float]]:
+def compare(
+    system: KnownSystem, episodes: int, steps: int, seed: int
+) -> Iterator[tuple[str, int, float, float]]:
     """Name, records, survival and seconds of each learner on one log."""
     log = simulate(system, system.rules["expert"], episodes, np.random.default_rng(seed))
     learners: dict[str, Callable[[], FloatArray]] = {
-        **{name: partial(learn_theirs, name, system, log, steps, seed) for name in ("DiscreteBC", "DiscreteCQL")},
+        **{
+            name: partial(learn_theirs, name, system, log, steps, seed)
+            for name in ("DiscreteBC", "DiscreteCQL")
+        },
         **{name: partial(learn_ours, name, system, log) for name in ("TL", "TL_foresight")},
     }
     for name, learn in learners.items():
@@ -170,12 +182,24 @@ def compare(system: KnownSystem, episodes: int, steps: int, seed: int) -> Iterat
 
 def main() -> None:
     """Compare on each log and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--episodes", type=int, nargs="+", help="lengths of the logs (default: 1000 10000)")
-    parser.add_argument("--steps", type=int, help=f"of DiscreteCQL; DiscreteBC takes half (default: {STEPS})")
-    parser.add_argument("--seed", type=int, nargs="+", default=[0], help="of the log and of training, one or more")
-    parser.add_argument("--threads", type=int, default=1, help="of torch; more are slower where cores are shared")
-    parser.add_argument("--quick", action="store_true", help="a short log and hardly any training: does it run?")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--episodes", type=int, nargs="+", help="lengths of the logs (default: 1000 10000)"
+    )
+    parser.add_argument(
+        "--steps", type=int, help=f"of DiscreteCQL; DiscreteBC takes half (default: {STEPS})"
+    )
+    parser.add_argument(
+        "--seed", type=int, nargs="+", default=[0], help="of the log and of training, one or more"
+    )
+    parser.add_argument(
+        "--threads", type=int, default=1, help="of torch; more are slower where cores are shared"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="a short log and hardly any training: does it run?"
+    )
     options = parser.parse_args()
     sizes = options.episodes or (QUICK_EPISODES if options.quick else EPISODES)
     steps = options.steps or (QUICK_STEPS if options.quick else STEPS)
@@ -183,14 +207,21 @@ def main() -> None:
         parser.error("--episodes and --threads must be at least 1, and --steps at least 2")
     load_peer(options.threads)
     system = load_system()
-    packages = ", ".join(f"{name} {version(name)}" for name in ("d3rlpy", "torch", "numpy", "pastwise", "icu-sepsis"))
+    packages = ", ".join(
+        f"{name} {version(name)}" for name in ("d3rlpy", "torch", "numpy", "pastwise", "icu-sepsis")
+    )
     machine = f"{os.cpu_count()} cores, torch on {options.threads}"
     print(f"Python {platform.python_version()}, {packages}; {machine}")
     for name in ("DiscreteBC", "DiscreteCQL"):
         print(name, *reversed(settings(name, steps)), sep=": ")
     rules = {"expert": system.rules["expert"], "random": system.random, "optimum": system.best}
-    print("survival:", ", ".join(f"{name} {system.success_and_length(r)[0]:.4f}" for name, r in rules.items()))
-    print(f"{'episodes':>9}{'records':>9}{'seed':>6}  {'learner':<14}{'survival':>9}{'seconds':>10}")
+    print(
+        "survival:",
+        ", ".join(f"{name} {system.success_and_length(r)[0]:.4f}" for name, r in rules.items()),
+    )
+    print(
+        f"{'episodes':>9}{'records':>9}{'seed':>6}  {'learner':<14}{'survival':>9}{'seconds':>10}"
+    )
     for _ in compare(system, episodes=10, steps=2, seed=0):
         pass
     for episodes in sizes:

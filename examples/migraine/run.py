@@ -18,7 +18,13 @@ import pastwise as pw
 from pastwise._files import staged
 from pastwise.report.figures import draw_policy
 
-COLUMNS = {"state": "headache", "action": "medication", "episode": "id", "time": "time", "max_gap": 1}
+COLUMNS = {
+    "state": "headache",
+    "action": "medication",
+    "episode": "id",
+    "time": "time",
+    "max_gap": 1,
+}
 
 
 def main(folder: Path) -> None:
@@ -33,11 +39,15 @@ def main(folder: Path) -> None:
         warnings.simplefilter("ignore", pw.LogWarning)  # told above
         learner = pw.TransferLearner(pw.Goal(prefer={"no": 1.0})).fit(diary, **COLUMNS)
     picture = learner.picture()
-    print(f"\n{learner.counts_.num_records} transitions between consecutive days. Goal: no headache on the next day.\n")
+    print(
+        f"\n{learner.counts_.num_records} transitions between consecutive days. Goal: no headache on the next day.\n"
+    )
     print(f"{'headache':<10}{'medication':<14}{'was done':>10}{'advised':>10}")
     for s, state in enumerate(picture.states):
         for a, action in enumerate(picture.actions):
-            print(f"{state:<10}{action:<14}{picture.behaviour[s, a]:>10.3f}{picture.rule[s, a]:>10.3f}")
+            print(
+                f"{state:<10}{action:<14}{picture.behaviour[s, a]:>10.3f}{picture.rule[s, a]:>10.3f}"
+            )
 
     print(f"\n{learner.explain('yes', 'none')}")
     print(

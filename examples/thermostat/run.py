@@ -20,7 +20,12 @@ def main(folder: Path) -> None:
     learner = pw.TransferLearner(pw.Goal.from_toml(HERE / "goal.toml"))
     learner.fit(HERE / "log.csv", state="room", action="did", episode="day", time="hour")
     print(learner.goal, "\n")
-    print(learner.rule_.to_frame("pandas").pivot(index="state", columns="action", values="probability").round(3), "\n")
+    print(
+        learner.rule_.to_frame("pandas")
+        .pivot(index="state", columns="action", values="probability")
+        .round(3),
+        "\n",
+    )
     print(learner.explain("cool", "heat"), "\n")
     cooler = learner.retarget(pw.Goal(prefer={"cool": 1.0}))
     advice = {action: round(p, 3) for action, p in cooler.rule("comfortable").items()}

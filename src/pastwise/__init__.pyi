@@ -28,7 +28,15 @@ from pastwise.policy.rule import Rule, UnseenStateWarning
 from pastwise.simulation.loop import FiniteSystem, System, Trajectory, run
 from pastwise.theory.closed_loop import log_probability
 from pastwise.theory.exploration import UCB, EpsilonGreedy, Gate, PosteriorSampling
-from pastwise.theory.fpd import Design, InfeasibleError, Optimum, design, first_rule, implied_reward, mdp_optimum
+from pastwise.theory.fpd import (
+    Design,
+    InfeasibleError,
+    Optimum,
+    design,
+    first_rule,
+    implied_reward,
+    mdp_optimum,
+)
 from pastwise.theory.learning import (
     concentration,
     default_prior_count,
@@ -38,7 +46,13 @@ from pastwise.theory.learning import (
     prior_concentration,
     transition_weight,
 )
-from pastwise.theory.similarity import kl_divergence, normalised_similarity, plain_similarity, task_weight, weigh_tasks
+from pastwise.theory.similarity import (
+    kl_divergence,
+    normalised_similarity,
+    plain_similarity,
+    task_weight,
+    weigh_tasks,
+)
 
 __version__: str
 

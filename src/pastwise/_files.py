@@ -28,7 +28,9 @@ def staged(directory: Path, owned: Iterable[str] = ()) -> Iterator[Path]:
             files = sorted(Path(stage).iterdir())
             for file in files:
                 if (directory / file.name).is_dir():
-                    raise ValueError(f"{directory / file.name} is a folder; a file of that name is to be written")
+                    raise ValueError(
+                        f"{directory / file.name} is a folder; a file of that name is to be written"
+                    )
             for file in files:
                 file.replace(directory / file.name)
                 written.add(file.name)

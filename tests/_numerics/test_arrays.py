@@ -30,7 +30,9 @@ def test_log_of_zero_is_minus_infinity() -> None:
 
 
 def test_x_log_x_of_zero_is_zero() -> None:
-    np.testing.assert_allclose(nx.xlogx(np.array([0.0, 1.0, 0.5, 2.0])), [0.0, 0.0, -ln(2) / 2, 2 * ln(2)])
+    np.testing.assert_allclose(
+        nx.xlogx(np.array([0.0, 1.0, 0.5, 2.0])), [0.0, 0.0, -ln(2) / 2, 2 * ln(2)]
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,16 +56,22 @@ def test_expectation_lets_impossible_values_count_only_where_they_may_be_met(
 def test_fold_of_a_batch_is_that_of_each_row_to_the_last_bit(ufunc: np.ufunc, columns: int) -> None:
     rows = np.random.default_rng(0).normal(size=(3, 5, columns))
     found = nx.fold(ufunc, rows)
-    np.testing.assert_array_equal(found, [[nx.fold(ufunc, row) for row in matrix] for matrix in rows])
+    np.testing.assert_array_equal(
+        found, [[nx.fold(ufunc, row) for row in matrix] for matrix in rows]
+    )
     np.testing.assert_allclose(found, ufunc.reduce(rows, axis=-1), rtol=1e-13)
 
 
 def test_normalise_scales_each_row() -> None:
-    np.testing.assert_array_equal(nx.normalise(np.array([[1.0, 3.0], [2.0, 0.0]])), [[0.25, 0.75], [1.0, 0.0]])
+    np.testing.assert_array_equal(
+        nx.normalise(np.array([[1.0, 3.0], [2.0, 0.0]])), [[0.25, 0.75], [1.0, 0.0]]
+    )
 
 
 def test_group_sum_of_groups_some_of_them_empty() -> None:
-    np.testing.assert_array_equal(nx.group_sum(np.array([2, 0, 2]), [1.0, 10.0, 100.0], 4), [10.0, 0.0, 101.0, 0.0])
+    np.testing.assert_array_equal(
+        nx.group_sum(np.array([2, 0, 2]), [1.0, 10.0, 100.0], 4), [10.0, 0.0, 101.0, 0.0]
+    )
 
 
 def test_batch_index_picks_one_state_in_each_element() -> None:
@@ -87,9 +95,12 @@ def test_sample_inverts_the_distribution_function_exactly(weights: list[int], nu
 
 @pytest.mark.parametrize("uniform", [0.0, 0.5, 1 - 2.0**-53])
 @pytest.mark.parametrize(
-    "probabilities", [[0, 0.3, 0, 0.7, 0], [0, 1, 0], [0, 1e-300, 0], [0, 5e-324, 0], [0.1] * 10 + [0]]
+    "probabilities",
+    [[0, 0.3, 0, 0.7, 0], [0, 1, 0], [0, 1e-300, 0], [0, 5e-324, 0], [0.1] * 10 + [0]],
 )
-def test_sample_never_draws_a_zero_even_at_the_ends(probabilities: list[float], uniform: float) -> None:
+def test_sample_never_draws_a_zero_even_at_the_ends(
+    probabilities: list[float], uniform: float
+) -> None:
     assert probabilities[int(nx.sample(np.array(probabilities), np.array(uniform)))] > 0
 
 
@@ -107,7 +118,10 @@ def test_sample_draws_each_index_in_proportion() -> None:
     [
         (0.5, r"p must have at least one entry in its last axis; its shape is \(\)"),
         (np.empty((2, 0)), r"its shape is \(2, 0\)"),
-        ([[0.5, 0.5], [1.5, -0.5]], r"p\[1, 1\] is -0.5; probabilities must be finite and not negative"),
+        (
+            [[0.5, 0.5], [1.5, -0.5]],
+            r"p\[1, 1\] is -0.5; probabilities must be finite and not negative",
+        ),
         ([[0.5, np.nan]], r"p\[0, 1\] is nan"),
         ([np.inf, 0.0], r"p\[0\] is inf"),
         ([[0.5, 0.5], [0.5, 0.4]], r"p\[1\] sums to 0.9, not to 1; divide each row by its sum"),
@@ -128,7 +142,9 @@ def test_tolerance_of_row_sums_grows_with_their_length() -> None:
 
 
 def test_sums_are_not_checked_where_rows_are_not_distributions() -> None:
-    np.testing.assert_array_equal(checked_probabilities("p", [2.0, 3.0], sum_to_one=False), [2.0, 3.0])
+    np.testing.assert_array_equal(
+        checked_probabilities("p", [2.0, 3.0], sum_to_one=False), [2.0, 3.0]
+    )
 
 
 # Streams
@@ -157,7 +173,9 @@ def test_children_are_those_that_a_generator_spawns() -> None:
     children = Streams(np.random.SeedSequence(10).spawn(2)).spawn(3)
     for run, seed in enumerate(np.random.SeedSequence(10).spawn(2)):
         for child, generator in zip(children, np.random.default_rng(seed).spawn(3), strict=True):
-            np.testing.assert_array_equal(_draw(child.spawn(1)[0], 4)[:, run], generator.spawn(1)[0].random(4))
+            np.testing.assert_array_equal(
+                _draw(child.spawn(1)[0], 4)[:, run], generator.spawn(1)[0].random(4)
+            )
 
 
 def test_spawn_replays_and_reading_one_child_moves_no_other() -> None:

@@ -61,7 +61,9 @@ Shell = Callable[..., Shown]
 
 
 @pytest.fixture
-def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+def shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Shell:
     """``pastwise ARGUMENTS`` in a folder that holds log.csv."""
     monkeypatch.chdir(tmp_path)
     Path("log.csv").write_text(LOG)
@@ -100,7 +102,9 @@ def write(name: str, *lines: str) -> str:
     return name
 
 
-def learned(shell: Shell, *options: str, log: str = "log.csv", columns: list[str] | None = None) -> Any:
+def learned(
+    shell: Shell, *options: str, log: str = "log.csv", columns: list[str] | None = None
+) -> Any:
     """The JSON of ``learn`` with these options."""
     shown = shell("learn", log, *(COLUMNS if columns is None else columns), *options, "--json")
     assert (shown.code, shown.err) == (0, "")
@@ -122,10 +126,20 @@ def test_learn_gives_policy_and_support_unrounded(shell: Shell) -> None:
     assert list(content)[:5] == ["states", "actions", "policy", "support", "warnings"]
     assert content["states"] == ["cold", "mild", "warm"]
     assert content["actions"] == ["heat", "wait"]
-    assert content["policy"]["cold"] == pytest.approx({"heat": 1.875 / 3.25, "wait": 1.375 / 3.25}, rel=1e-14)
-    assert content["policy"]["warm"] == pytest.approx({"heat": 0.375 / 1.75, "wait": 1.375 / 1.75}, rel=1e-14)
+    assert content["policy"]["cold"] == pytest.approx(
+        {"heat": 1.875 / 3.25, "wait": 1.375 / 3.25}, rel=1e-14
+    )
+    assert content["policy"]["warm"] == pytest.approx(
+        {"heat": 0.375 / 1.75, "wait": 1.375 / 1.75}, rel=1e-14
+    )
     assert content["support"]["cold"] == pytest.approx(
-        {"records": 4, "similarity": 2.5, "effective": 2.5**2 / (1 + 3 / 4), "prior_share": 0.75 / 3.25}, rel=1e-14
+        {
+            "records": 4,
+            "similarity": 2.5,
+            "effective": 2.5**2 / (1 + 3 / 4),
+            "prior_share": 0.75 / 3.25,
+        },
+        rel=1e-14,
     )
     assert content["warnings"] == []
     learner = TransferLearner(Goal(prefer={"mild": 1}, floor=0.25), prior_count=0.125)
@@ -161,7 +175,9 @@ def test_a_policy_that_is_kept_is_the_one_that_is_shown(shell: Shell) -> None:
 def test_preferences_have_weights_and_forbidden_actions_no_probability(shell: Shell) -> None:
     options = ["--prefer", "mild", "--prefer", "warm=0.5", "--floor", "0.01"]
     content = learned(shell, *options, "--forbid", "cold:wait", "--forbid", "warm:heat")
-    goal = Goal(prefer={"mild": 1, "warm": 0.5}, floor=0.01, forbid=(("cold", "wait"), ("warm", "heat")))
+    goal = Goal(
+        prefer={"mild": 1, "warm": 0.5}, floor=0.01, forbid=(("cold", "wait"), ("warm", "heat"))
+    )
     assert content["policy"] == policy_of(goal)
     assert content["policy"]["cold"] == {"heat": 1.0, "wait": 0.0}
     everywhere = learned(shell, *options, "--forbid", ":heat")["policy"]
@@ -170,10 +186,17 @@ def test_preferences_have_weights_and_forbidden_actions_no_probability(shell: Sh
 
 def test_a_goal_from_a_file(shell: Shell) -> None:
     goal = write(
-        "goal.toml", "floor = 0.01", 'forbid = [{state = "cold", action = "wait"}]', "[prefer]", "mild = 2", "warm = 1"
+        "goal.toml",
+        "floor = 0.01",
+        'forbid = [{state = "cold", action = "wait"}]',
+        "[prefer]",
+        "mild = 2",
+        "warm = 1",
     )
     content = learned(shell, "--goal", goal)
-    assert content["policy"] == policy_of(Goal(prefer={"mild": 2, "warm": 1}, floor=0.01, forbid=(("cold", "wait"),)))
+    assert content["policy"] == policy_of(
+        Goal(prefer={"mild": 2, "warm": 1}, floor=0.01, forbid=(("cold", "wait"),))
+    )
 
 
 def test_labels_with_marks_work_from_the_file(shell: Shell) -> None:
@@ -186,7 +209,8 @@ def test_labels_with_marks_work_from_the_file(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [["--prefer", "t=x"], ["--prefer", "t=2"], ["--prefer", "t=2=1", "--forbid", "t=2:go:down"]]
+    "options",
+    [["--prefer", "t=x"], ["--prefer", "t=2"], ["--prefer", "t=2=1", "--forbid", "t=2:go:down"]],
 )
 def test_labels_with_marks_are_refused_with_a_hint(shell: Shell, options: list[str]) -> None:
     write("log.csv", "room,did,then", "t=1,go:up,t=2", "t=2,go:down,t=1", "t=2,go:up,t=2")
@@ -203,11 +227,15 @@ def test_product_states_have_json_arrays_for_keys(shell: Shell) -> None:
     )
     columns = ["--state", "room", "--state", "window", "--action", "did", "--action", "lamp"]
     columns += ["--next-state", "room2", "--next-state", "window2"]
-    content = learned(shell, "--prefer", '["warm", "shut"]', "-o", "p.safetensors", log=log, columns=columns)
+    content = learned(
+        shell, "--prefer", '["warm", "shut"]', "-o", "p.safetensors", log=log, columns=columns
+    )
     assert content["states"] == ['["cold", "open"]', '["cold", "shut"]', '["warm", "shut"]']
     assert content["actions"] == ['["heat", "on"]', '["shut", "on"]', '["wait", "off"]']
     assert content["policy"]['["cold", "shut"]']['["heat", "on"]'] > 0.99
-    explained = shell("explain", "p.safetensors", '["cold", "shut"]', '["heat", "on"]', "--json").json
+    explained = shell(
+        "explain", "p.safetensors", '["cold", "shut"]', '["heat", "on"]', "--json"
+    ).json
     assert explained["state"] == '["cold", "shut"]'
     assert explained["actions"]['["heat", "on"]']["evidence"][0]["next_state"] == '["warm", "shut"]'
     goal = write("goal.toml", "[targets.room]", "warm = 1", "[targets.window]", "shut = 1")
@@ -222,10 +250,17 @@ def temperatures() -> tuple[str, list[str]]:
 
 def test_bins_by_edges(shell: Shell) -> None:
     log, columns = temperatures()
-    content = learned(shell, "--prefer", "[6, 40]", "--bins", "temp=0,6,40", log=log, columns=columns)
+    content = learned(
+        shell, "--prefer", "[6, 40]", "--bins", "temp=0,6,40", log=log, columns=columns
+    )
     assert content["states"] == ["[0, 6)", "[6, 40]"]
-    assert {state: row["records"] for state, row in content["support"].items()} == {"[0, 6)": 2, "[6, 40]": 2}
-    content = learned(shell, "--prefer", "[6, 10]", "--bins", "temp=0,6,10", log=log, columns=columns)
+    assert {state: row["records"] for state, row in content["support"].items()} == {
+        "[0, 6)": 2,
+        "[6, 40]": 2,
+    }
+    content = learned(
+        shell, "--prefer", "[6, 10]", "--bins", "temp=0,6,10", log=log, columns=columns
+    )
     assert "1 record" in content["warnings"][0]  # 30 lies outside, and is told
 
 
@@ -262,7 +297,11 @@ def test_episodes_beside_next_states_change_nothing_that_is_learned(shell: Shell
     rows = [f"{line},{i // 3},{i % 3}" for i, line in enumerate(LOG.split()[1:])]
     log = write("steps.csv", "room,did,then,episode,step", *rows)
     plain = learned(shell, "--prefer", "mild")
-    for beside in (["--episode", "episode", "--time", "step"], ["--episode", "episode"], ["--time", "step"]):
+    for beside in (
+        ["--episode", "episode", "--time", "step"],
+        ["--episode", "episode"],
+        ["--time", "step"],
+    ):
         assert learned(shell, "--prefer", "mild", *beside, log=log) == plain
 
 
@@ -272,9 +311,26 @@ def test_gaps_between_dates_have_units(shell: Shell) -> None:
         "who,when,room,did",
         *("a,2024-01-01,cold,heat", "a,2024-01-02,mild,wait", "a,2024-01-09,mild,wait"),
     )
-    columns = ["--state", "room", "--action", "did", "--episode", "who", "--time", "when", "--prefer", "mild"]
-    assert learned(shell, "--max-gap", "36h", log=log, columns=columns)["support"]["mild"]["records"] == 0
-    assert learned(shell, "--max-gap", "7d", log=log, columns=columns)["support"]["mild"]["records"] == 1
+    columns = [
+        "--state",
+        "room",
+        "--action",
+        "did",
+        "--episode",
+        "who",
+        "--time",
+        "when",
+        "--prefer",
+        "mild",
+    ]
+    assert (
+        learned(shell, "--max-gap", "36h", log=log, columns=columns)["support"]["mild"]["records"]
+        == 0
+    )
+    assert (
+        learned(shell, "--max-gap", "7d", log=log, columns=columns)["support"]["mild"]["records"]
+        == 1
+    )
     refused(shell, "learn", log, *columns, "--max-gap", "7", because="unit")
     refused(shell, "learn", log, *columns, "--max-gap", "7 moons", because="unit")
 
@@ -294,7 +350,11 @@ def test_counts_weights_and_ages(shell: Shell) -> None:
     log = write(
         "sums.csv",
         "room,did,then,n,w,age,on",
-        *("cold,heat,mild,3,2,0,2024-01-01", "cold,wait,mild,3,2,10,2024-01-11", "mild,wait,mild,3,2,10,2024-01-11"),
+        *(
+            "cold,heat,mild,3,2,0,2024-01-01",
+            "cold,wait,mild,3,2,10,2024-01-11",
+            "mild,wait,mild,3,2,10,2024-01-11",
+        ),
     )
 
     def similarity(*options: str) -> list[float]:
@@ -307,13 +367,17 @@ def test_counts_weights_and_ages(shell: Shell) -> None:
     assert similarity("--weight", "w") == [4, 2]
     assert similarity("--count", "n", "--weight", "w") == [12, 6]
     assert similarity("--age", "age", "--half-life", "10") == pytest.approx([1.5, 1])
-    assert similarity("--age", "on", "--half-life", "10d", "--count", "n") == pytest.approx([4.5, 3])
+    assert similarity("--age", "on", "--half-life", "10d", "--count", "n") == pytest.approx(
+        [4.5, 3]
+    )
 
 
 def test_tasks_with_known_goals(shell: Shell) -> None:
     """D = 0.7 ln 8 between goals that have 0.8 and 0.1, 0.1 the other way round."""
     rows = LOG.split()
-    log = write("tasks.csv", rows[0] + ",task", *(f"{row},{'ab'[i % 2]}" for i, row in enumerate(rows[1:])))
+    log = write(
+        "tasks.csv", rows[0] + ",task", *(f"{row},{'ab'[i % 2]}" for i, row in enumerate(rows[1:]))
+    )
     past = write("past.toml", "floor = 0.1", 'prefer = "warm"')
     options = ["--prefer", "mild", "--floor", "0.1", "--task", "task", "-o", "policy.safetensors"]
     content = learned(shell, *options, "--past-goal", f"a={past}", log=log)
@@ -324,22 +388,53 @@ def test_tasks_with_known_goals(shell: Shell) -> None:
     assert learned(shell, *options, log=log)["policy"] != content["policy"]
     refused(shell, "learn", log, *COLUMNS, *options, "--past-goal", f"c={past}", because="'c'")
     refused(shell, "learn", log, *COLUMNS, *options, "--past-goal", "a", because="--past-goal")
-    refused(shell, "learn", log, *COLUMNS, *options, "--past-goal", "a=nowhere.toml", because="nowhere.toml")
-    refused(shell, "learn", log, *COLUMNS, *options, *["--past-goal", f"a={past}"] * 2, because="twice for 'a'")
+    refused(
+        shell,
+        "learn",
+        log,
+        *COLUMNS,
+        *options,
+        "--past-goal",
+        "a=nowhere.toml",
+        because="nowhere.toml",
+    )
+    refused(
+        shell,
+        "learn",
+        log,
+        *COLUMNS,
+        *options,
+        *["--past-goal", f"a={past}"] * 2,
+        because="twice for 'a'",
+    )
     refused(shell, *LEARN, "--prefer", "mild", "--past-goal", f"a={past}", because="task")
 
 
 def test_tasks_that_are_numbers_are_named_by_their_text(shell: Shell) -> None:
-    table = pa.table({"room": ["cold", "mild"], "did": ["heat", "wait"], "then": ["mild", "cold"], "task": [1, 2]})
+    table = pa.table(
+        {
+            "room": ["cold", "mild"],
+            "did": ["heat", "wait"],
+            "then": ["mild", "cold"],
+            "task": [1, 2],
+        }
+    )
     pq.write_table(table, "log.parquet")
     past = write("past.toml", 'prefer = "cold"')
-    content = learned(shell, "--prefer", "mild", "--task", "task", "--past-goal", f"1={past}", log="log.parquet")
+    content = learned(
+        shell, "--prefer", "mild", "--task", "task", "--past-goal", f"1={past}", log="log.parquet"
+    )
     assert content["support"]["cold"]["similarity"] < 1e-3
 
 
 def test_labels_are_text_unless_typed(shell: Shell) -> None:
     log, columns = temperatures()
-    assert learned(shell, "--prefer", "5", log=log, columns=columns)["states"] == ["1", "30", "5", "7"]
+    assert learned(shell, "--prefer", "5", log=log, columns=columns)["states"] == [
+        "1",
+        "30",
+        "5",
+        "7",
+    ]
     options = ["--prefer", "5", "--typed-labels", "-o", "policy.safetensors"]
     content = learned(shell, *options, log=log, columns=columns)
     assert content["states"] == ["1", "5", "7", "30"]
@@ -358,7 +453,10 @@ def test_a_negative_number_is_a_label_too(shell: Shell) -> None:
 
 def test_plots_are_three_pictures(shell: Shell) -> None:
     learned(shell, "--prefer", "mild", "--plots", "new/figures")
-    assert sorted(files()) == ["log.csv", *(f"new/figures/{n}.png" for n in ("before_after", "policy", "similarity"))]
+    assert sorted(files()) == [
+        "log.csv",
+        *(f"new/figures/{n}.png" for n in ("before_after", "policy", "similarity")),
+    ]
 
 
 def test_labels_of_any_script(shell: Shell) -> None:
@@ -391,10 +489,15 @@ def test_explain_accounts_for_every_probability(shell: Shell, policy: str) -> No
         content = shell("explain", policy, state, "--json").json
         assert list(content) == ["state", "actions", "method"]
         assert content["state"] == state
-        assert {a: reason["probability"] for a, reason in content["actions"].items()} == pytest.approx(row)
+        assert {
+            a: reason["probability"] for a, reason in content["actions"].items()
+        } == pytest.approx(row)
         for reason in content["actions"].values():
             assert list(reason) == ["probability", "prior", "evidence"]
-            assert all(list(e) == ["next_state", "records", "similarity", "share"] for e in reason["evidence"])
+            assert all(
+                list(e) == ["next_state", "records", "similarity", "share"]
+                for e in reason["evidence"]
+            )
             shares = math.fsum([reason["prior"], *(e["share"] for e in reason["evidence"])])
             assert shares == pytest.approx(reason["probability"], rel=1e-14)
 
@@ -436,13 +539,26 @@ def test_retarget_needs_a_goal_and_a_place(shell: Shell, policy: str) -> None:
     refused(shell, "retarget", policy, "-o", "new.safetensors", because="--prefer")
     refused(shell, "retarget", policy, "--prefer", "cold", because="--output")
     refused(shell, "retarget", policy, "--prefer", "hot", "-o", policy, because="'hot'")
-    refused(shell, "retarget", "nowhere", "--prefer", "cold", "-o", "new", because="no such file: nowhere")
+    refused(
+        shell,
+        "retarget",
+        "nowhere",
+        "--prefer",
+        "cold",
+        "-o",
+        "new",
+        because="no such file: nowhere",
+    )
 
 
 def test_update_is_learning_from_both(shell: Shell, policy: str) -> None:
     """Also with labels that are new; the columns need not be repeated."""
     rows = ["cold,heat,mild", "hot,air,mild", "hot,heat,hot"]
-    write("new.csv", "then,did,room,more", *(",".join([*reversed(row.split(",")), "x"]) for row in rows))
+    write(
+        "new.csv",
+        "then,did,room,more",
+        *(",".join([*reversed(row.split(",")), "x"]) for row in rows),
+    )
     content = shell("update", policy, "new.csv", "-o", "new.safetensors", "--json").json
     write("both.csv", *LOG.split(), *rows)
     both = learned(shell, "--prefer", "mild", log="both.csv")
@@ -455,7 +571,17 @@ def test_update_is_learning_from_both(shell: Shell, policy: str) -> None:
 
 def test_update_knows_the_bins(shell: Shell) -> None:
     log, columns = temperatures()
-    learned(shell, "--prefer", "[1, 6)", "--bins", "temp=2", "-o", "p.safetensors", log=log, columns=columns)
+    learned(
+        shell,
+        "--prefer",
+        "[1, 6)",
+        "--bins",
+        "temp=2",
+        "-o",
+        "p.safetensors",
+        log=log,
+        columns=columns,
+    )
     write("new.csv", "temp,did,then", "2,heat,29", "99,heat,1")
     content = shell("update", "p.safetensors", "new.csv", "-o", "p.safetensors", "--json").json
     assert content["states"] == ["[1, 6)", "[6, 30]"]
@@ -467,7 +593,9 @@ def test_update_reads_a_log_that_lacks_the_terminal_state(shell: Shell) -> None:
     write("log.csv", *LOG.split(), "warm,wait,done")
     learned(shell, "--prefer", "mild", "--terminal", "done", "-o", "policy.safetensors")
     write("new.csv", "room,did,then", "cold,heat,mild")
-    content = shell("update", "policy.safetensors", "new.csv", "-o", "policy.safetensors", "--json").json
+    content = shell(
+        "update", "policy.safetensors", "new.csv", "-o", "policy.safetensors", "--json"
+    ).json
     assert content["support"]["cold"]["records"] == 5
 
 
@@ -475,7 +603,15 @@ def test_update_refuses_what_it_cannot_use(shell: Shell, policy: str) -> None:
     TransferLearner(Goal(prefer={"mild": 1})).fit(load(policy).counts_).save("counts.safetensors")
     refused(shell, "update", "counts.safetensors", "log.csv", "-o", policy, because="columns")
     refused(shell, "update", policy, "nowhere.csv", "-o", policy, because="nowhere.csv")
-    refused(shell, "update", policy, write("other.csv", "rooms,did,then", "a,b,c"), "-o", policy, because="'rooms'")
+    refused(
+        shell,
+        "update",
+        policy,
+        write("other.csv", "rooms,did,then", "a,b,c"),
+        "-o",
+        policy,
+        because="'rooms'",
+    )
     refused(shell, "update", policy, "log.csv", because="--output")
 
 
@@ -530,7 +666,9 @@ def test_findings_have_codes_examples_and_remedies(shell: Shell) -> None:
         assert finding["rows"] == 1
         assert finding["message"]
         assert finding["fix"]
-    assert by_code["missing-action"]["examples"] == [{"row": 8, "room": "cold", "did": None, "then": "mild"}]
+    assert by_code["missing-action"]["examples"] == [
+        {"row": 8, "room": "cold", "did": None, "then": "mild"}
+    ]
     assert by_code["dead-end"]["examples"] == [{"state": "[dead]"}]
     shown = shell("validate", "log.csv", *COLUMNS)
     assert (shown.code, shown.err) == (1, "")
@@ -585,7 +723,10 @@ def test_every_command_and_option_has_its_help(shell: Shell) -> None:
         (["--prefer", "mild", "--forbid", "heat"], "--forbid"),
         (["--prefer", "mild", "--forbid", "cold:"], "--forbid"),
         (["--prefer", "mild", "--forbid", "cold:haet"], "did you mean 'heat'"),
-        (["--prefer", "mild", "--forbid", "cold:heat", "--forbid", ":wait"], "'cold' without any action"),
+        (
+            ["--prefer", "mild", "--forbid", "cold:heat", "--forbid", ":wait"],
+            "'cold' without any action",
+        ),
         (["--prefer", "mild", "--prior", "0"], "positive"),
         (["--prefer", "mild", "--prior", "-1"], "positive"),
         (["--prefer", "mild", "--prior", "nan"], "positive"),
@@ -597,7 +738,10 @@ def test_every_command_and_option_has_its_help(shell: Shell) -> None:
         (["--prefer", "mild", "--bins", "room=2.5"], "--bins"),
         (["--prefer", "mild", "--bins", "room=0,nan"], "--bins"),
         (["--prefer", "mild", "--bins", "2"], "--bins"),
-        (["--prefer", "mild", "--bins", "room=2", "--bins", "room=1,2"], "--bins is given twice for 'room'"),
+        (
+            ["--prefer", "mild", "--bins", "room=2", "--bins", "room=1,2"],
+            "--bins is given twice for 'room'",
+        ),
         (["--prefer", "mild", "--prefer", "mild=2"], "--prefer is given twice for 'mild'"),
         (["--prefer", "mild", "--bins", "room=0"], "bin"),
         (["--prefer", "mild", "--bins", "room=3,2,1"], "ascending"),
@@ -610,8 +754,14 @@ def test_every_command_and_option_has_its_help(shell: Shell) -> None:
         (["--prefer", "mild", "--age", "room", "--half-life", "-1"], "half"),
         (["--prefer", "mild", "--max-gap", "3"], "max"),
         (["--prefer", "mild", "--episode", "roof"], "'roof'"),
-        (["--prefer", "mild", "--episode", "room", "--time", "did"], "'did' must hold numbers or dates"),
-        (["--prefer", "mild", "--episode", "room", "--time", "did", "--max-gap", "3"], "leave out max_gap"),
+        (
+            ["--prefer", "mild", "--episode", "room", "--time", "did"],
+            "'did' must hold numbers or dates",
+        ),
+        (
+            ["--prefer", "mild", "--episode", "room", "--time", "did", "--max-gap", "3"],
+            "leave out max_gap",
+        ),
         (["--prefer", "mild", "--count", "room"], "'room'"),
         (["--prefer", "mild", "--weight", "weigth"], "'weigth'"),
         (["--prefer", "mild", "--next-state", "room"], "next-state"),
@@ -625,7 +775,9 @@ def test_wrong_options_are_bad_input(shell: Shell, options: list[str], because: 
     write("sums.toml", "[table]", "cold = 0.5", "mild = 0.6")
     write("empty.toml")
     write("policy.safetensors", "old")
-    refused(shell, *LEARN, *options, "-o", "policy.safetensors", "--plots", "figures", because=because)
+    refused(
+        shell, *LEARN, *options, "-o", "policy.safetensors", "--plots", "figures", because=because
+    )
     assert not Path("figures").exists()
 
 
@@ -644,7 +796,11 @@ NAN, INF = math.nan, math.inf
 BAD_LOGS: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "missing column": ("log.csv", lambda name: write(name, "rom,did,then", "a,b,c"), "'rom'"),
     "no column alike": ("log.csv", lambda name: write(name, "x,did,then", "a,b,c"), "x, did, then"),
-    "column twice": ("log.csv", lambda name: write(name, "room,room,did,then", "a,a,b,c"), "'room'"),
+    "column twice": (
+        "log.csv",
+        lambda name: write(name, "room,room,did,then", "a,a,b,c"),
+        "'room'",
+    ),
     "empty": ("log.csv", lambda name: binary(name, b""), "empty"),
     "empty Parquet": ("log.parquet", lambda name: binary(name, b""), "log.parquet"),
     "empty JSON": ("log.jsonl", lambda name: binary(name, b""), "log"),
@@ -652,7 +808,11 @@ BAD_LOGS: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "folder": ("folder", lambda name: Path(name).mkdir(), "is a folder"),
     "no such file": ("log.csv", lambda name: Path(name).unlink(), "no such file"),
     "another kind": ("log.xlsx", lambda name: binary(name, b"PK"), "kind"),
-    "garbage": ("log.csv", lambda name: binary(name, np.random.default_rng(0).bytes(5000)), "log.csv"),
+    "garbage": (
+        "log.csv",
+        lambda name: binary(name, np.random.default_rng(0).bytes(5000)),
+        "log.csv",
+    ),
     "garbage below a header": (
         "log.csv",
         lambda name: binary(name, b"room,did,then\n" + np.random.default_rng(1).bytes(5000)),
@@ -661,16 +821,36 @@ BAD_LOGS: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "zeros": ("log.csv", lambda name: binary(name, b"\0" * 100), "not a text file"),
     "garbage as Parquet": ("log.parquet", lambda name: binary(name, b"PAR1 no"), "log.parquet"),
     "garbage as JSON": ("log.jsonl", lambda name: binary(name, b"{no}"), "log.jsonl"),
-    "a short row": ("log.csv", lambda name: write(name, "room,did,then", "cold,heat,mild", "cold,heat"), "3"),
-    "a long row": ("log.csv", lambda name: write(name, "room,did,then", "cold,heat,mild,warm"), "2"),
-    "undefined states": ("log.parquet", lambda name: parquet(name, room=[NAN], did=["a"], then=[1.0]), "undefined"),
-    "infinite states": ("log.parquet", lambda name: parquet(name, room=[1.0], did=["a"], then=[INF]), "infinite"),
+    "a short row": (
+        "log.csv",
+        lambda name: write(name, "room,did,then", "cold,heat,mild", "cold,heat"),
+        "3",
+    ),
+    "a long row": (
+        "log.csv",
+        lambda name: write(name, "room,did,then", "cold,heat,mild,warm"),
+        "2",
+    ),
+    "undefined states": (
+        "log.parquet",
+        lambda name: parquet(name, room=[NAN], did=["a"], then=[1.0]),
+        "undefined",
+    ),
+    "infinite states": (
+        "log.parquet",
+        lambda name: parquet(name, room=[1.0], did=["a"], then=[INF]),
+        "infinite",
+    ),
     "missing states": (
         "log.parquet",
         lambda name: parquet(name, room=pa.array([None], pa.string()), did=["a"], then=["mild"]),
         "without",
     ),
-    "states of lists": ("log.parquet", lambda name: parquet(name, room=[["a"]], did=["a"], then=[["a"]]), "'room'"),
+    "states of lists": (
+        "log.parquet",
+        lambda name: parquet(name, room=[["a"]], did=["a"], then=[["a"]]),
+        "'room'",
+    ),
     "mixed types": (
         "log.jsonl",
         lambda name: write(
@@ -716,27 +896,58 @@ def test_a_bad_log_is_told_in_one_line(shell: Shell, policy: str, case: str) -> 
         ("task", ""),
     ],
 )
-def test_bad_weights_counts_and_tasks_are_told_in_one_line(shell: Shell, policy: str, column: str, value: str) -> None:
+def test_bad_weights_counts_and_tasks_are_told_in_one_line(
+    shell: Shell, policy: str, column: str, value: str
+) -> None:
     write("log.csv", f"room,did,then,{column}", "cold,heat,mild,1", f"cold,wait,mild,{value}")
-    refused(shell, *LEARN, f"--{column}", column, "--prefer", "mild", "-o", policy, because=f"'{column}'")
+    refused(
+        shell,
+        *LEARN,
+        f"--{column}",
+        column,
+        "--prefer",
+        "mild",
+        "-o",
+        policy,
+        because=f"'{column}'",
+    )
 
 
 def test_free_text_is_no_state(shell: Shell, policy: str) -> None:
     """Three million different notes, and one label more."""
     query = "select 'note ' || range as room, 'wait' as did, 'mild' as then from range(3000001)"
     duckdb.sql(f"copy ({query}) to 'notes.parquet'")
-    refused(shell, "learn", "notes.parquet", *COLUMNS, "--prefer", "mild", "-o", policy, because="free text")
+    refused(
+        shell,
+        "learn",
+        "notes.parquet",
+        *COLUMNS,
+        "--prefer",
+        "mild",
+        "-o",
+        policy,
+        because="free text",
+    )
 
 
 def test_states_that_are_no_labels_are_left_out_and_told(shell: Shell) -> None:
-    parquet("log.parquet", room=[1.0, NAN, INF, None, 2.0], did=["a"] * 5, then=[2.0, 1.0, 1.0, 1.0, 1.0])
+    parquet(
+        "log.parquet",
+        room=[1.0, NAN, INF, None, 2.0],
+        did=["a"] * 5,
+        then=[2.0, 1.0, 1.0, 1.0, 1.0],
+    )
     content = learned(shell, "--prefer", "2.0", log="log.parquet")
     assert content["states"] == ["1.0", "2.0"]
     assert sum(row["records"] for row in content["support"].values()) == 2
     assert len(content["warnings"]) == 3
 
 
-BAD_PLACES = [("missing/new.safetensors", "missing"), (".", "folder"), ("/sys/new.safetensors", "/sys")]
+BAD_PLACES = [
+    ("missing/new.safetensors", "missing"),
+    (".", "folder"),
+    ("/sys/new.safetensors", "/sys"),
+]
 
 
 @pytest.mark.parametrize(("place", "because"), BAD_PLACES)
@@ -761,17 +972,35 @@ def test_figures_and_policy_go_into_one_new_folder(shell: Shell) -> None:
 
 
 def test_no_figures_without_the_policy(shell: Shell) -> None:
-    refused(shell, *LEARN, "--prefer", "mild", "--plots", "figures", "-o", "missing/policy.safetensors")
+    refused(
+        shell, *LEARN, "--prefer", "mild", "--plots", "figures", "-o", "missing/policy.safetensors"
+    )
 
 
 def test_no_policy_without_the_figures(shell: Shell) -> None:
-    refused(shell, *LEARN, "--prefer", "mild", "--plots", "log.csv", "-o", "policy.safetensors", because="log.csv")
+    refused(
+        shell,
+        *LEARN,
+        "--prefer",
+        "mild",
+        "--plots",
+        "log.csv",
+        "-o",
+        "policy.safetensors",
+        because="log.csv",
+    )
 
 
 def test_the_message_names_the_place_that_was_asked_for(shell: Shell) -> None:
     """And not the temporary file beside it."""
     refused(
-        shell, *LEARN, "--prefer", "mild", "-o", "missing/policy.safetensors", because="missing/policy.safetensors:"
+        shell,
+        *LEARN,
+        "--prefer",
+        "mild",
+        "-o",
+        "missing/policy.safetensors",
+        because="missing/policy.safetensors:",
     )
 
 
@@ -802,7 +1031,9 @@ def test_a_full_disk_is_told_in_one_line(shell: Shell, policy: str, size: int) -
         refused(shell, "export", policy, "-o", "rule.csv", because="large")
 
 
-def test_ctrl_c_while_writing_loses_nothing(shell: Shell, policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_writing_loses_nothing(
+    shell: Shell, policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupt(*arguments: Any) -> None:
         raise KeyboardInterrupt
 
@@ -856,7 +1087,9 @@ def test_without_a_command_there_is_help(shell: Shell) -> None:
     assert all(name in shown.err for name in COMMANDS)
 
 
-def test_a_terminal_shows_that_something_happens(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_that_something_happens(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A pseudo-terminal takes the place of stderr."""
     terminal, end = os.openpty()
     shown = bytearray()
@@ -883,8 +1116,21 @@ def test_a_terminal_shows_that_something_happens(shell: Shell, monkeypatch: pyte
 def test_columns_say_the_same_in_both_worlds(shell: Shell) -> None:
     """What the options say is kept with the policy."""
     log, columns = temperatures()
-    options = ["--prefer", "[0, 6)", "--bins", "temp=0,6,40", "--terminal", "[6, 40]", "--typed-labels"]
+    options = [
+        "--prefer",
+        "[0, 6)",
+        "--bins",
+        "temp=0,6,40",
+        "--terminal",
+        "[6, 40]",
+        "--typed-labels",
+    ]
     assert shell("learn", log, *columns, *options, "-o", "p.safetensors").code == 0
     assert load("p.safetensors").columns_ == Columns(
-        ("temp",), ("did",), ("then",), terminal=("[6, 40]",), bins={"temp": (0.0, 6.0, 40.0)}, text_labels=False
+        ("temp",),
+        ("did",),
+        ("then",),
+        terminal=("[6, 40]",),
+        bins={"temp": (0.0, 6.0, 40.0)},
+        text_labels=False,
     )

@@ -16,7 +16,11 @@ import pytest
 import pastwise
 from tests.helpers.command import call
 
-FIGURES = {f"{name}.{kind}" for name in ("gains_p1", "gains_p12", "gains_p3", "differences") for kind in ("png", "pdf")}
+FIGURES = {
+    f"{name}.{kind}"
+    for name in ("gains_p1", "gains_p12", "gains_p3", "differences")
+    for kind in ("png", "pdf")
+}
 
 
 TABLES = {"gains.csv", "summary.csv", "summary.json", "claims.md"}
@@ -34,7 +38,10 @@ def test_reproduce_writes_tables_claims_and_figures(
     assert len(gains) == 3 * 7 * 4
     rows = json.loads((out / "summary.json").read_text())["rows"]
     tl = [float(row["gain"]) for row in gains if (row["past"], row["method"]) == ("p12", "TL")]
-    assert next(row for row in rows if (row["past"], row["method"]) == ("p12", "TL"))["mean"] == sum(tl) / 4
+    assert (
+        next(row for row in rows if (row["past"], row["method"]) == ("p12", "TL"))["mean"]
+        == sum(tl) / 4
+    )
     printed = capsys.readouterr()
     assert "TL_explore" in printed.out
     assert str(out) in printed.out
@@ -44,7 +51,18 @@ def test_reproduce_writes_tables_claims_and_figures(
 def test_reproduce_json_is_the_summary_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = ["--runs", "2", "--seed", "3", "--transitions", "dirichlet", "--methods", "all", "--out", str(tmp_path)]
+    options = [
+        "--runs",
+        "2",
+        "--seed",
+        "3",
+        "--transitions",
+        "dirichlet",
+        "--methods",
+        "all",
+        "--out",
+        str(tmp_path),
+    ]
     assert call(monkeypatch, "reproduce", "--json", *options) == 0
     printed = capsys.readouterr()
     content = json.loads(printed.out)
@@ -52,7 +70,11 @@ def test_reproduce_json_is_the_summary_and_nothing_else(
     assert content == json.loads((tmp_path / "summary.json").read_text())
     assert content["settings"]["transitions"] == "dirichlet"
     assert content["settings"]["runs"] == 2
-    assert {claim["verdict"] for claim in content["claims"]} <= {"holds", "does not hold", "cannot tell"}
+    assert {claim["verdict"] for claim in content["claims"]} <= {
+        "holds",
+        "does not hold",
+        "cannot tell",
+    }
     assert {row["past"] for row in content["rows"]} == {"p3", "p12", "p1"}
     assert {"Rand", "TL", "TL_explore", "FPD_learn", "FPD", "clone", "optimum"} <= {
         r["method"] for r in content["rows"]
@@ -76,7 +98,10 @@ def test_reproduce_json_is_the_summary_and_nothing_else(
     ],
 )
 def test_wrong_options_are_bad_input(
-    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arguments: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert call(monkeypatch, *arguments) == 2
@@ -115,11 +140,24 @@ def test_ctrl_c_leaves_no_results_behind(tmp_path: Path) -> None:
 def test_progress_is_shown_on_a_terminal_only(tmp_path: Path) -> None:
     """Run under a pseudo-terminal for stderr: the bar goes there, the data to stdout."""
     terminal, end = os.openpty()
-    command = [sys.executable, "-m", "pastwise", "reproduce", "--runs", "5", "--skip-timing", "--json"]
-    process = subprocess.Popen([*command, "--out", str(tmp_path)], stdout=subprocess.PIPE, stderr=end, text=True)
+    command = [
+        sys.executable,
+        "-m",
+        "pastwise",
+        "reproduce",
+        "--runs",
+        "5",
+        "--skip-timing",
+        "--json",
+    ]
+    process = subprocess.Popen(
+        [*command, "--out", str(tmp_path)], stdout=subprocess.PIPE, stderr=end, text=True
+    )
     os.close(end)
     shown: list[bytes] = []
-    reader = Thread(target=_read_all, args=(terminal, shown))  # a terminal that nobody reads stops who writes to it
+    reader = Thread(
+        target=_read_all, args=(terminal, shown)
+    )  # a terminal that nobody reads stops who writes to it
     reader.start()
     content = json.loads(process.communicate()[0])
     reader.join()
@@ -136,7 +174,9 @@ def _read_all(terminal: int, shown: list[bytes]) -> None:
             shown.append(part)
 
 
-def test_help_and_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_and_version(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert call(monkeypatch, "--help") == 0
     assert "reproduce" in capsys.readouterr().out
     assert call(monkeypatch, "--version") == 0
@@ -146,5 +186,7 @@ def test_help_and_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 def test_importing_pastwise_loads_no_heavy_library() -> None:
     heavy = ("matplotlib", "rich", "scipy.sparse")
     check = f"import sys, pastwise, pastwise.cli; print([name for name in {heavy} if name in sys.modules])"
-    shown = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    shown = subprocess.run(
+        [sys.executable, "-c", check], capture_output=True, text=True, check=True
+    )
     assert shown.stdout.strip() == "[]"

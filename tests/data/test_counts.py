@@ -26,8 +26,12 @@ logs = records(S, A)
 
 def as_dict(counts: TransitionCounts) -> dict[Record, tuple[int, float, float]]:
     """Records, weight and squared weight of each distinct transition."""
-    transitions = zip(counts.state.tolist(), counts.action.tolist(), counts.next_state.tolist(), strict=True)
-    columns = zip(counts.records.tolist(), counts.weight.tolist(), counts.weight_squared.tolist(), strict=True)
+    transitions = zip(
+        counts.state.tolist(), counts.action.tolist(), counts.next_state.tolist(), strict=True
+    )
+    columns = zip(
+        counts.records.tolist(), counts.weight.tolist(), counts.weight_squared.tolist(), strict=True
+    )
     return dict(zip(transitions, columns, strict=True))
 
 
@@ -60,9 +64,13 @@ def test_sum_is_the_count_of_the_joined_logs(one: list[Record], other: list[Reco
 
 
 @given(logs, logs, logs)
-def test_counts_are_a_commutative_monoid(one: list[Record], two: list[Record], three: list[Record]) -> None:
+def test_counts_are_a_commutative_monoid(
+    one: list[Record], two: list[Record], three: list[Record]
+) -> None:
     """The weights are multiples of 1/4, for which float addition is exact."""
-    a, b, c = (counts_of_list(log, S, A, weight) for log, weight in ((one, 0.25), (two, 1.0), (three, 2.5)))
+    a, b, c = (
+        counts_of_list(log, S, A, weight) for log, weight in ((one, 0.25), (two, 1.0), (three, 2.5))
+    )
     nothing = TransitionCounts.empty(STATES, ACTIONS)
     assert as_dict(a + b) == as_dict(b + a)
     assert as_dict((a + b) + c) == as_dict(a + (b + c))
@@ -101,7 +109,9 @@ def test_empty_counts_of_several_logs() -> None:
     np.testing.assert_array_equal(nothing.by_state_action(nothing.weight), np.zeros((4, S, A)))
 
 
-@pytest.mark.parametrize(("number", "expected"), [(2, [7, 8]), (3, [6, 7, 8]), (9, [6, 7, 8]), (0, [])])
+@pytest.mark.parametrize(
+    ("number", "expected"), [(2, [7, 8]), (3, [6, 7, 8]), (9, [6, 7, 8]), (0, [])]
+)
 def test_last_records_of_a_log(number: int, expected: list[int]) -> None:
     log = Transitions(np.array([[6, 7, 8]]), np.array([[16, 17, 18]]), np.array([[26, 27, 28]]))
     state, action, next_state = log.last(number)
@@ -110,7 +120,9 @@ def test_last_records_of_a_log(number: int, expected: list[int]) -> None:
     np.testing.assert_array_equal(next_state - 20, [expected])
 
 
-@pytest.mark.parametrize("name", ["key", "records", "weight", "weight_squared", "row", "state", "action", "next_state"])
+@pytest.mark.parametrize(
+    "name", ["key", "records", "weight", "weight_squared", "row", "state", "action", "next_state"]
+)
 def test_arrays_are_read_only(name: str) -> None:
     with pytest.raises(ValueError, match="read-only"):
         getattr(counts_of_list([(0, 1, 2)], S, A), name)[0] = 1
@@ -134,7 +146,12 @@ def test_arrays_are_read_only(name: str) -> None:
     ],
 )
 def test_bad_records_are_refused_and_located(change: dict[str, Any], message: str) -> None:
-    good: dict[str, Any] = {"state": [0, 1], "action": [0, 1], "next_state": [2, 0], "states": STATES}
+    good: dict[str, Any] = {
+        "state": [0, 1],
+        "action": [0, 1],
+        "next_state": [2, 0],
+        "states": STATES,
+    }
     with pytest.raises(ValueError, match=message):
         TransitionCounts.from_records(**(good | {"actions": ACTIONS} | change))
 
@@ -146,12 +163,16 @@ def test_counts_of_different_leading_axes_cannot_be_added() -> None:
 
 def test_log_given_as_transitions_or_as_records_counts_the_same() -> None:
     log = log_of([(0, 1, 2), (2, 0, 0), (0, 1, 2)])
-    by_records = TransitionCounts.from_records(log.state, log.action, log.next_state, STATES, ACTIONS)
+    by_records = TransitionCounts.from_records(
+        log.state, log.action, log.next_state, STATES, ACTIONS
+    )
     assert as_dict(TransitionCounts.from_transitions(log, STATES, ACTIONS)) == as_dict(by_records)
 
 
 def test_equal_counts_are_equal() -> None:
-    one, two = (TransitionCounts.from_records([0, 1], [0, 0], [1, 1], STATES, ACTIONS) for _ in range(2))
+    one, two = (
+        TransitionCounts.from_records([0, 1], [0, 0], [1, 1], STATES, ACTIONS) for _ in range(2)
+    )
     assert one == two
     assert one != one + two
     assert one != "counts"
@@ -170,7 +191,9 @@ def counted(log: Sequence[Labelled], weight: Sequence[float] | float = 1.0) -> T
     """Counts over the labels that occur."""
     states, actions = Space.sorted(s for r in log for s in r[::2]), Space.sorted(r[1] for r in log)
     spaces = (states, actions, states)
-    s, a, n = (space.indices(labels) for space, labels in zip(spaces, zip(*log, strict=True), strict=True))
+    s, a, n = (
+        space.indices(labels) for space, labels in zip(spaces, zip(*log, strict=True), strict=True)
+    )
     return TransitionCounts.from_records(s, a, n, states, actions, weight)
 
 
@@ -180,8 +203,13 @@ def by_label(counts: TransitionCounts) -> dict[tuple[Any, ...], tuple[int, float
     indices = [counts.state, counts.action, counts.next_state]
     if counts.tasks is not None:
         spaces, indices = [counts.tasks, *spaces], [counts.batch, *indices]
-    keys = zip(*([s.labels[i] for i in index] for s, index in zip(spaces, indices, strict=True)), strict=True)
-    columns = zip(counts.records.tolist(), counts.weight.tolist(), counts.weight_squared.tolist(), strict=True)
+    keys = zip(
+        *([s.labels[i] for i in index] for s, index in zip(spaces, indices, strict=True)),
+        strict=True,
+    )
+    columns = zip(
+        counts.records.tolist(), counts.weight.tolist(), counts.weight_squared.tolist(), strict=True
+    )
     return dict(zip(keys, columns, strict=True))
 
 
@@ -267,17 +295,25 @@ def test_records_that_leave_a_terminal_state_are_of_no_account() -> None:
 
 TasksLog = list[tuple[str, str, str, str]]
 
-task_logs = st.lists(st.tuples(st.sampled_from("nop"), words, st.sampled_from("xy"), words), min_size=1, max_size=12)
+task_logs = st.lists(
+    st.tuples(st.sampled_from("nop"), words, st.sampled_from("xy"), words), min_size=1, max_size=12
+)
 
 
 def counted_by_task(log: TasksLog) -> TransitionCounts:
     tasks = Space.sorted((r[0] for r in log), ("task",))
     whole = counted([(s, a, n) for _, s, a, n in log])
     spaces = (tasks, whole.states, whole.actions, whole.states)
-    t, s, a, n = (space.indices(labels) for space, labels in zip(spaces, zip(*log, strict=True), strict=True))
+    t, s, a, n = (
+        space.indices(labels) for space, labels in zip(spaces, zip(*log, strict=True), strict=True)
+    )
     ones = np.ones(len(log), dtype=np.int64)
     return TransitionCounts.from_groups(
-        whole.states, whole.actions, (t, s, a, n), (ones, ones.astype(float), ones.astype(float)), tasks
+        whole.states,
+        whole.actions,
+        (t, s, a, n),
+        (ones, ones.astype(float), ones.astype(float)),
+        tasks,
     )
 
 
@@ -326,7 +362,10 @@ def test_sum_is_as_of_the_later_date_whichever_comes_first() -> None:
     new = replace(counted([("a", "x", "b"), ("b", "x", "b")]), decay=Decay(2.0, 1.0))
     assert old + new == new + old
     assert (old + new).decay == Decay(2.0, 1.0)
-    assert by_label(old + new) == {("a", "x", "b"): (2, 1.25, 1.0625), ("b", "x", "b"): (1, 1.0, 1.0)}
+    assert by_label(old + new) == {
+        ("a", "x", "b"): (2, 1.25, 1.0625),
+        ("b", "x", "b"): (1, 1.0, 1.0),
+    }
 
 
 @given(st.lists(st.tuples(labelled_logs, st.integers(0, 8)), min_size=3, max_size=3))
@@ -338,7 +377,9 @@ def test_decaying_counts_are_a_commutative_monoid(dated: list[tuple[list[Labelle
 
 
 def test_far_dates_do_not_overflow() -> None:
-    old, new = (replace(counted([("a", "x", "b")]), decay=Decay(date, 86400.0)) for date in (0.0, 1.7e9))
+    old, new = (
+        replace(counted([("a", "x", "b")]), decay=Decay(date, 86400.0)) for date in (0.0, 1.7e9)
+    )
     assert by_label(old + new) == {("a", "x", "b"): (2, 1.0, 1.0)}
 
 
@@ -356,7 +397,15 @@ def test_counts_that_do_not_fall_with_age_are_as_of_no_date() -> None:
 
 @pytest.mark.parametrize(
     ("as_of", "half_life"),
-    [(0.0, 0.0), (0.0, -1.0), (0.0, np.inf), (0.0, np.nan), (np.inf, 1.0), (np.nan, 1.0), ("a", 1.0)],
+    [
+        (0.0, 0.0),
+        (0.0, -1.0),
+        (0.0, np.inf),
+        (0.0, np.nan),
+        (np.inf, 1.0),
+        (np.nan, 1.0),
+        ("a", 1.0),
+    ],
 )
 def test_decay_that_makes_no_sense_is_refused(as_of: Any, half_life: float) -> None:
     with pytest.raises(ValueError, match="a decay needs a date and a positive half-life"):

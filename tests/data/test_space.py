@@ -91,7 +91,12 @@ def test_key_is_the_text_itself_and_json_of_anything_else(label: Hashable, key: 
     assert Space([label, "another"]).index(key) == 0
 
 
-plain = st.text(max_size=3) | st.integers() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False)
+plain = (
+    st.text(max_size=3)
+    | st.integers()
+    | st.booleans()
+    | st.floats(allow_nan=False, allow_infinity=False)
+)
 
 
 @given(st.tuples(plain, plain))
@@ -126,7 +131,15 @@ def test_space_has_its_labels_and_their_keys(labels: list[Hashable]) -> None:
 
 @pytest.mark.parametrize(
     ("label", "expected"),
-    [("a", "a"), (5, 5), (True, True), (0.5, 0.5), (np.int64(5), 5), (np.True_, True), (np.str_("a"), "a")],
+    [
+        ("a", "a"),
+        (5, 5),
+        (True, True),
+        (0.5, 0.5),
+        (np.int64(5), 5),
+        (np.True_, True),
+        (np.str_("a"), "a"),
+    ],
 )
 def test_label_is_a_plain_value(label: Hashable, expected: Hashable) -> None:
     assert checked_label(label) == expected
@@ -136,7 +149,9 @@ def test_label_is_a_plain_value(label: Hashable, expected: Hashable) -> None:
 
 @pytest.mark.parametrize("label", [None, np.nan, np.inf, b"a", frozenset("a"), ("a", None)])
 def test_what_is_no_label_is_refused(label: Hashable) -> None:
-    with pytest.raises(ValueError, match="is no label: a label is text, a finite number, a boolean, or a tuple"):
+    with pytest.raises(
+        ValueError, match="is no label: a label is text, a finite number, a boolean, or a tuple"
+    ):
         checked_label(label)
 
 
@@ -169,7 +184,9 @@ def test_labels_are_sorted_by_what_they_mean(labels: list[Hashable]) -> None:
 
 
 def test_order_of_the_labels_given_does_not_matter() -> None:
-    spaces = {Space.sorted(labels).labels for labels in permutations(["b", "[10, 20]", "[9, 10)", "a"])}
+    spaces = {
+        Space.sorted(labels).labels for labels in permutations(["b", "[10, 20]", "[9, 10)", "a"])
+    }
     assert spaces == {("[9, 10)", "[10, 20]", "a", "b")}
 
 
@@ -194,8 +211,12 @@ def test_product_space_holds_the_combinations_that_occur() -> None:
     assert not Space(["a"], ("room",)).is_product
 
 
-@pytest.mark.parametrize(("name", "values", "index"), [("room", ("a", "b"), [0, 0, 1]), ("floor", (2, 10), [0, 1, 0])])
-def test_field_of_a_product_space(name: str, values: tuple[Hashable, ...], index: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("name", "values", "index"), [("room", ("a", "b"), [0, 0, 1]), ("floor", (2, 10), [0, 1, 0])]
+)
+def test_field_of_a_product_space(
+    name: str, values: tuple[Hashable, ...], index: list[int]
+) -> None:
     space, of_label = PLACES.field(name)
     assert space.labels == values
     np.testing.assert_array_equal(of_label, index)

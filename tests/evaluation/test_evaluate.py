@@ -53,7 +53,9 @@ def test_a_harmful_rule_raises_the_alarm(learner: pw.TransferLearner) -> None:
 
 def test_a_log_that_supports_nothing_cannot_tell() -> None:
     log = {"s": ["a", "b"], "a": ["x", "y"], "n": ["b", "c"]}
-    found = pw.TransferLearner(pw.Goal(prefer={"c": 1})).fit(log, state="s", action="a", next_state="n")
+    found = pw.TransferLearner(pw.Goal(prefer={"c": 1})).fit(
+        log, state="s", action="a", next_state="n"
+    )
     result = found.evaluate(draws=400)
     assert result.verdict == {"logged": "cannot tell", "random": "cannot tell"}
     width = result.values["new"].high - result.values["new"].low
@@ -88,7 +90,13 @@ def doors() -> dict[str, list[Any]]:
 
 def test_episodes_start_where_the_log_starts() -> None:
     log = doors()
-    columns = {"state": "s", "action": "a", "episode": "e", "time": "t", "terminal": ["win", "lose"]}
+    columns = {
+        "state": "s",
+        "action": "a",
+        "episode": "e",
+        "time": "t",
+        "terminal": ["win", "lose"],
+    }
     found = pw.TransferLearner(pw.Goal(prefer={"win": 1})).fit(log, **columns)
     result = found.evaluate(draws=200)
     won = log["s"].count("win") / 300
@@ -107,7 +115,13 @@ def told(log: dict[str, list[Any]]) -> dict[str, list[Any]]:
 
 
 def test_next_states_in_a_column_or_in_the_next_record_tell_the_same() -> None:
-    columns = {"state": "s", "action": "a", "episode": "e", "time": "t", "terminal": ["win", "lose"]}
+    columns = {
+        "state": "s",
+        "action": "a",
+        "episode": "e",
+        "time": "t",
+        "terminal": ["win", "lose"],
+    }
     plain = pw.TransferLearner(pw.Goal(prefer={"win": 1})).fit(log := doors(), **columns)
     other = pw.TransferLearner(pw.Goal(prefer={"win": 1})).fit(told(log), next_state="n", **columns)
     assert other.counts_ == plain.counts_
@@ -119,10 +133,18 @@ def test_next_states_in_a_column_or_in_the_next_record_tell_the_same() -> None:
 
 
 def test_episodes_in_which_records_are_missing_are_taken_in_pieces_with_a_warning() -> None:
-    log = {"e": [1, 1, 1, 2, 2], "t": [1, 2, 4, 1, 2], "s": list("aabaa"), "a": list("xyxxy"), "n": list("aaaab")}
+    log = {
+        "e": [1, 1, 1, 2, 2],
+        "t": [1, 2, 4, 1, 2],
+        "s": list("aabaa"),
+        "a": list("xyxxy"),
+        "n": list("aaaab"),
+    }
     columns = {"state": "s", "action": "a", "next_state": "n", "episode": "e", "time": "t"}
     found = pw.TransferLearner(pw.Goal(prefer={"b": 1})).fit(log, **columns)
-    with pytest.warns(pw.LogWarning, match="1 record in another state than the one before") as caught:
+    with pytest.warns(
+        pw.LogWarning, match="1 record in another state than the one before"
+    ) as caught:
         estimates = found.estimates(log, 10)
     assert {warning.filename for warning in caught} == {__file__}
     assert estimates["logged"]["mean"] == pytest.approx(1 / 3)
@@ -130,9 +152,17 @@ def test_episodes_in_which_records_are_missing_are_taken_in_pieces_with_a_warnin
 
 def test_a_reward_is_summed_until_the_end() -> None:
     """Each step costs 1 and the win earns 10: the measure is the total, and the arrival at an end counts once."""
-    columns = {"state": "s", "action": "a", "episode": "e", "time": "t", "terminal": ["win", "lose"]}
+    columns = {
+        "state": "s",
+        "action": "a",
+        "episode": "e",
+        "time": "t",
+        "terminal": ["win", "lose"],
+    }
     log = doors()
-    found = pw.TransferLearner(pw.Goal(reward={"win": 10.0, "room": -1.0, "lose": -2.0})).fit(log, **columns)
+    found = pw.TransferLearner(pw.Goal(reward={"win": 10.0, "room": -1.0, "lose": -2.0})).fit(
+        log, **columns
+    )
     result = found.evaluate(draws=200)
     assert result.measure == "total reward of an episode"
     total = 10.0 * log["s"].count("win") - log["s"].count("room") - 2.0 * log["s"].count("lose")
@@ -149,12 +179,16 @@ def test_the_unit_of_the_weights_does_not_matter(weight: float) -> None:
     assert weighed.values["logged"].low == pytest.approx(plain.values["logged"].low, rel=1e-6)
 
 
-def test_a_log_to_evaluate_on_may_be_a_file(learner: pw.TransferLearner, evaluation: Evaluation) -> None:
+def test_a_log_to_evaluate_on_may_be_a_file(
+    learner: pw.TransferLearner, evaluation: Evaluation
+) -> None:
     assert learner.evaluate(THERMOSTAT / "log.csv", draws=400).values == evaluation.values
 
 
 def test_small_values_are_shown_with_enough_digits(learner: pw.TransferLearner) -> None:
-    tiny = learner.retarget(pw.Goal(reward={"warm": 1e-6, "hot": -1e-6}, temperature=1e-6)).evaluate(draws=50)
+    tiny = learner.retarget(
+        pw.Goal(reward={"warm": 1e-6, "hot": -1e-6}, temperature=1e-6)
+    ).evaluate(draws=50)
     assert "0.000;" not in tiny.sentence
 
 
@@ -183,8 +217,12 @@ def test_fewer_draws_than_asked_are_told(learner: pw.TransferLearner) -> None:
 
 
 def test_bad_input_is_refused(learner: pw.TransferLearner) -> None:
-    other = pw.TransitionCounts.from_records([0], [0], [0], pw.Space(("elsewhere",)), pw.Space(("heat",)))
-    with pytest.raises(ValueError, match="the log has other labels than the policy: unknown label 'elsewhere'"):
+    other = pw.TransitionCounts.from_records(
+        [0], [0], [0], pw.Space(("elsewhere",)), pw.Space(("heat",))
+    )
+    with pytest.raises(
+        ValueError, match="the log has other labels than the policy: unknown label 'elsewhere'"
+    ):
         learner.evaluate(other)
     with pytest.raises(ValueError, match="horizon must be at least 1"):
         learner.evaluate(horizon=0)
@@ -194,7 +232,9 @@ def test_bad_input_is_refused(learner: pw.TransferLearner) -> None:
         learner.evaluate(background=-1)
     with pytest.raises(ValueError, match="initial"):
         learner.evaluate(initial={"cold": 0.4})
-    many = pw.TransitionCounts.from_records([0], [0], [0], pw.Space.of_size(5000), pw.Space.of_size(2))
+    many = pw.TransitionCounts.from_records(
+        [0], [0], [0], pw.Space.of_size(5000), pw.Space.of_size(2)
+    )
     with pytest.raises(ValueError, match="too many to evaluate"):
         pw.TransferLearner(pw.Goal(prefer={0: 1})).fit(many).evaluate()
 
@@ -240,8 +280,12 @@ def test_intervals_of_the_rule_are_those_of_the_beta_marginals(learner: pw.Trans
     V = evidence + prior
     rest = V.sum(axis=-1, keepdims=True) - V
     inner = (V > 0) & (rest > 0)
-    np.testing.assert_allclose(low[inner], beta.ppf(0.05, V[inner], rest[inner]), rtol=1e-6, atol=1e-12)
-    np.testing.assert_allclose(high[inner], beta.ppf(0.95, V[inner], rest[inner]), rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(
+        low[inner], beta.ppf(0.05, V[inner], rest[inner]), rtol=1e-6, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        high[inner], beta.ppf(0.95, V[inner], rest[inner]), rtol=1e-6, atol=1e-12
+    )
     hot, heat = 3, 0
     assert (low[hot, heat], high[hot, heat]) == (0.0, 0.0)
 
@@ -265,7 +309,9 @@ def evaluated(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     return content
 
 
-def test_evaluate_json(policy: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_evaluate_json(
+    policy: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     log = str(THERMOSTAT / "log.csv")
     options = ["--draws", "200", "--horizon", "12", "--importance", "--json"]
     assert call(monkeypatch, "evaluate", policy, log, *options) == 0
@@ -280,8 +326,21 @@ def test_evaluate_json(policy: str, monkeypatch: pytest.MonkeyPatch, capsys: pyt
     assert all("Relies on" in estimate["assumption"] for estimate in estimates.values())
 
 
-def test_evaluate_in_words(policy: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call(monkeypatch, "evaluate", policy, str(THERMOSTAT / "log.csv"), "--draws", "100", "--importance") == 0
+def test_evaluate_in_words(
+    policy: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        call(
+            monkeypatch,
+            "evaluate",
+            policy,
+            str(THERMOSTAT / "log.csv"),
+            "--draws",
+            "100",
+            "--importance",
+        )
+        == 0
+    )
     shown = capsys.readouterr().out
     assert "better than what was done" in shown
     assert "doubly robust" in shown
@@ -290,7 +349,18 @@ def test_evaluate_in_words(policy: str, monkeypatch: pytest.MonkeyPatch, capsys:
 def test_not_better_is_exit_code_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "log.csv"
     log.write_text("s,a,n\na,x,b\nb,y,a\n")
-    learn = ["learn", str(log), "--state", "s", "--action", "a", "--next-state", "n", "--prefer", "a"]
+    learn = [
+        "learn",
+        str(log),
+        "--state",
+        "s",
+        "--action",
+        "a",
+        "--next-state",
+        "n",
+        "--prefer",
+        "a",
+    ]
     policy = str(tmp_path / "p.safetensors")
     assert call(monkeypatch, *learn, "-o", policy) == 0
     assert call(monkeypatch, "evaluate", policy, str(log), "--draws", "100") == 1
@@ -312,7 +382,12 @@ def test_bad_options_are_refused(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert call(monkeypatch, "evaluate", policy, str(THERMOSTAT / "log.csv"), "--draws", "20", *options) == 2
+    assert (
+        call(
+            monkeypatch, "evaluate", policy, str(THERMOSTAT / "log.csv"), "--draws", "20", *options
+        )
+        == 2
+    )
     shown = capsys.readouterr().err
     assert shown.startswith("pastwise: ")
     assert message in shown
@@ -327,10 +402,32 @@ def test_other_labels_and_logs_without_episodes_are_refused(
     assert "other labels than the policy" in capsys.readouterr().err
     log = tmp_path / "log.csv"
     log.write_text("s,a,n\na,x,b\nb,y,a\n")
-    learn = ["learn", str(log), "--state", "s", "--action", "a", "--next-state", "n", "--prefer", "a"]
+    learn = [
+        "learn",
+        str(log),
+        "--state",
+        "s",
+        "--action",
+        "a",
+        "--next-state",
+        "n",
+        "--prefer",
+        "a",
+    ]
     assert call(monkeypatch, *learn, "-o", str(tmp_path / "p.safetensors")) == 0
     capsys.readouterr()
-    assert call(monkeypatch, "evaluate", str(tmp_path / "p.safetensors"), str(log), "--draws", "9", "--importance") == 2
+    assert (
+        call(
+            monkeypatch,
+            "evaluate",
+            str(tmp_path / "p.safetensors"),
+            str(log),
+            "--draws",
+            "9",
+            "--importance",
+        )
+        == 2
+    )
     assert "episode" in capsys.readouterr().err
 
 
@@ -338,9 +435,22 @@ def test_a_log_with_next_states_and_episodes_is_weighed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Counted, learned from and evaluated with one set of columns; a broken chain is told on stderr."""
-    log, counts, policy = (str(tmp_path / name) for name in ("log.csv", "counts.safetensors", "policy.safetensors"))
+    log, counts, policy = (
+        str(tmp_path / name) for name in ("log.csv", "counts.safetensors", "policy.safetensors")
+    )
     rows = list(zip(*told(doors()).values(), strict=True))
-    columns = ["--state", "s", "--action", "a", "--next-state", "n", "--episode", "e", "--time", "t"]
+    columns = [
+        "--state",
+        "s",
+        "--action",
+        "a",
+        "--next-state",
+        "n",
+        "--episode",
+        "e",
+        "--time",
+        "t",
+    ]
     columns += ["--terminal", "win", "--terminal", "lose"]
     Path(log).write_text("e,t,s,a,n\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
     assert call(monkeypatch, "validate", log, *columns) == 0
@@ -359,7 +469,9 @@ def test_a_log_with_next_states_and_episodes_is_weighed(
     assert "broken-chain" in capsys.readouterr().out
     call(monkeypatch, "evaluate", policy, log, *options)
     shown = capsys.readouterr()
-    assert shown.err.startswith("warning: 1 record in another state than the one before in the episode led to")
+    assert shown.err.startswith(
+        "warning: 1 record in another state than the one before in the episode led to"
+    )
     assert shown.err.count("\n") == 1
     assert json.loads(shown.out)["estimates"]["logged"]["mean"] == pytest.approx(1 / 3)
 
@@ -368,7 +480,13 @@ def test_learn_tells_the_verdict_unless_asked_not_to(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     options = [x for name, column in COLUMNS.items() for x in (f"--{name}", column)]
-    learn = ["learn", str(THERMOSTAT / "log.csv"), *options, "--goal", str(THERMOSTAT / "goal.toml")]
+    learn = [
+        "learn",
+        str(THERMOSTAT / "log.csv"),
+        *options,
+        "--goal",
+        str(THERMOSTAT / "goal.toml"),
+    ]
     assert call(monkeypatch, *learn) == 0
     assert "better than what was done" in capsys.readouterr().out
     assert call(monkeypatch, *learn, "--no-verdict") == 0
@@ -378,20 +496,42 @@ def test_learn_tells_the_verdict_unless_asked_not_to(
     large = tmp_path / "large.csv"
     large.write_text("s,a,n\n" + "".join(f"s{i},x,s{i + 1}\n" for i in range(400)))
     assert (
-        call(monkeypatch, "learn", str(large), "--state", "s", "--action", "a", "--next-state", "n", "--prefer", "s9")
+        call(
+            monkeypatch,
+            "learn",
+            str(large),
+            "--state",
+            "s",
+            "--action",
+            "a",
+            "--next-state",
+            "n",
+            "--prefer",
+            "s9",
+        )
         == 0
     )
     assert "No verdict on so many states (401)" in capsys.readouterr().out
 
 
-def test_study_calibration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_study_calibration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     options = ["--systems", "1", "--draws", "40", "--out", str(tmp_path)]
     assert call(monkeypatch, "study", "calibration", *options, "--json") == 0
     content = evaluated(capsys)
     assert len(content["rows"]) == 4 * 2 * 3 * 3
-    assert {"past", "num_records", "cover_new", "wrong_to_random", "alarm"} <= set(content["rows"][0])
+    assert {"past", "num_records", "cover_new", "wrong_to_random", "alarm"} <= set(
+        content["rows"][0]
+    )
     names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"calibration.csv", "calibration.json", "calibration.md", "calibration.png", "calibration.pdf"}
+    assert names == {
+        "calibration.csv",
+        "calibration.json",
+        "calibration.md",
+        "calibration.png",
+        "calibration.pdf",
+    }
     assert call(monkeypatch, "study", "calibration", *options) == 0
     assert "| unaware | 60 |" in capsys.readouterr().out
 

@@ -19,7 +19,13 @@ from scipy.stats import binom, norm
 from pastwise import DenseModel, LearnedModel, Space, TransitionCounts
 from pastwise._numerics.arrays import FloatArray, IntArray
 from pastwise.data.records import Episodes
-from pastwise.evaluation.importance import Estimate, behaviour, doubly_robust, logged_value, weighted_importance
+from pastwise.evaluation.importance import (
+    Estimate,
+    behaviour,
+    doubly_robust,
+    logged_value,
+    weighted_importance,
+)
 from pastwise.evaluation.values import policy_value
 from tests.helpers.oracles import random_rows, seeds
 
@@ -60,7 +66,14 @@ def cases(draw: st.DrawFn) -> Case:
     rule = random_rows(rng, S, A)
     if draw(st.booleans()):
         rule[0] = [1, 0]
-    return Case(walks, episodes_of(walks, known), rule, rng.normal(size=S), random_rows(rng, S, A, S), horizon)
+    return Case(
+        walks,
+        episodes_of(walks, known),
+        rule,
+        rng.normal(size=S),
+        random_rows(rng, S, A, S),
+        horizon,
+    )
 
 
 # Literal implementations.
@@ -74,7 +87,11 @@ def literal_weights(case: Case) -> list[list[float]]:
     for walk in case.walks:
         weight, along = 1.0, []
         for s, a, _ in walk:
-            logged = took.count((s, a)) / sum(t[0] == s for t in took) if known is None else float(known[record])
+            logged = (
+                took.count((s, a)) / sum(t[0] == s for t in took)
+                if known is None
+                else float(known[record])
+            )
             weight, record = weight * float(case.rule[s, a]) / logged, record + 1
             along.append(weight)
         weights.append((along + [along[-1]] * case.horizon)[: case.horizon])
@@ -95,8 +112,13 @@ def literal_importance(case: Case) -> float | None:
 def literal_doubly_robust(case: Case) -> float | None:
     """Thomas and Brunskill (2016), Eq. (5): the weighted scores minus w_t Q(s_t, a_t) - w_{t-1} V(s_t)."""
     horizon = min(case.horizon, max(map(len, case.walks)))
-    arrivals = [(n, t + 1 == len(w)) for w in case.walks for t, (_, _, n) in enumerate(w) if t < horizon - 1]
-    over = [sum(end for n, end in arrivals if n == s) / max(1, sum(n == s for n, _ in arrivals)) for s in range(S)]
+    arrivals = [
+        (n, t + 1 == len(w)) for w in case.walks for t, (_, _, n) in enumerate(w) if t < horizon - 1
+    ]
+    over = [
+        sum(end for n, end in arrivals if n == s) / max(1, sum(n == s for n, _ in arrivals))
+        for s in range(S)
+    ]
 
     def v(t: int, s: int) -> float:
         return sum(float(case.rule[s, a]) * q(t, s, a) for a in range(A))
@@ -129,7 +151,9 @@ def test_weighted_importance_is_its_definition(case: Case) -> None:
     else:
         assert found.mean == pytest.approx(expected, rel=1e-9, abs=1e-9)
         final = [w[min(case.horizon, max(map(len, case.walks))) - 1] for w in literal_weights(case)]
-        assert found.effective_episodes == pytest.approx(sum(final) ** 2 / sum(w * w for w in final))
+        assert found.effective_episodes == pytest.approx(
+            sum(final) ** 2 / sum(w * w for w in final)
+        )
 
 
 @given(cases())
@@ -139,7 +163,11 @@ def test_doubly_robust_is_its_definition(case: Case) -> None:
     model = DenseModel(case.model)
     found = doubly_robust(case.episodes, case.rule, case.score, case.horizon, model, resamples=FEW)
     expected = literal_doubly_robust(case)
-    assert np.isnan(found.mean) if expected is None else found.mean == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert (
+        np.isnan(found.mean)
+        if expected is None
+        else found.mean == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    )
 
 
 @given(cases())
@@ -153,7 +181,10 @@ def test_the_rule_that_was_followed_gets_the_plain_mean(case: Case) -> None:
     plain = logged_value(episodes, case.score, case.horizon)
     assert (found.mean, found.low, found.high) == (plain.mean, plain.low, plain.high)
     assert found.effective_episodes == plain.effective_episodes == len(case.walks)
-    totals = [sum(Fraction(float(case.score[n])) for _, _, n in walk[: case.horizon]) for walk in case.walks]
+    totals = [
+        sum(Fraction(float(case.score[n])) for _, _, n in walk[: case.horizon])
+        for walk in case.walks
+    ]
     assert plain.mean == pytest.approx(float(sum(totals) / len(totals)))
 
 
@@ -172,7 +203,9 @@ RULE = [[Fraction(3, 4), Fraction(1, 4)], [Fraction(0), Fraction(1)]]
 SCORE = [Fraction(1), Fraction(-2), Fraction(5)]
 
 
-def all_walks(rule: list[list[Fraction]], state: int, left: int) -> Iterator[tuple[list[Step], Fraction]]:
+def all_walks(
+    rule: list[list[Fraction]], state: int, left: int
+) -> Iterator[tuple[list[Step], Fraction]]:
     """Every episode from a state, with its probability."""
     if state == END or left == 0:
         yield [], Fraction(1)
@@ -191,7 +224,12 @@ def population(horizon: int = HORIZON) -> Episodes:
 
 
 def exact_value(horizon: int = HORIZON) -> float:
-    return float(sum(chance * sum(SCORE[n] for _, _, n in walk) for walk, chance in all_walks(RULE, 0, horizon)))
+    return float(
+        sum(
+            chance * sum(SCORE[n] for _, _, n in walk)
+            for walk, chance in all_walks(RULE, 0, horizon)
+        )
+    )
 
 
 def as_floats(table: Any, fill: list[Any]) -> FloatArray:
@@ -218,7 +256,9 @@ def test_a_whole_population_gives_the_expectation(horizon: int) -> None:
 def test_doubly_robust_needs_only_one_of_weights_and_model_to_be_right() -> None:
     episodes = population()
     misled = replace(episodes, propensity=np.where(episodes.action == 0, 0.9, 0.3))
-    assert weighted_importance(misled, RULE_FLOAT, SCORE_FLOAT, HORIZON).mean != pytest.approx(exact_value(), rel=1e-2)
+    assert weighted_importance(misled, RULE_FLOAT, SCORE_FLOAT, HORIZON).mean != pytest.approx(
+        exact_value(), rel=1e-2
+    )
     found = doubly_robust(misled, RULE_FLOAT, SCORE_FLOAT, HORIZON, TRUE_MODEL)
     assert found.mean == pytest.approx(exact_value(), rel=1e-12)
     assert "either" in found.assumption
@@ -244,11 +284,19 @@ class World:
     horizon: int
 
     @classmethod
-    def random(cls, seed: int, num_states: int = 4, num_actions: int = 3, horizon: int = 4) -> World:
+    def random(
+        cls, seed: int, num_states: int = 4, num_actions: int = 3, horizon: int = 4
+    ) -> World:
         rng = np.random.default_rng(seed)
         past = (random_rows(rng, num_states, num_actions) + 1) / (1 + num_actions)
         rule = random_rows(rng, num_states, num_actions)
-        return cls(random_rows(rng, num_states, num_actions, num_states), past, rule, rng.random(num_states), horizon)
+        return cls(
+            random_rows(rng, num_states, num_actions, num_states),
+            past,
+            rule,
+            rng.random(num_states),
+            horizon,
+        )
 
     @property
     def value(self) -> float:
@@ -272,7 +320,9 @@ class World:
 
 def learned(episodes: Episodes, num_states: int, num_actions: int) -> LearnedModel:
     spaces = Space.of_size(num_states), Space.of_size(num_actions)
-    counts = TransitionCounts.from_records(episodes.state, episodes.action, episodes.next_state, *spaces)
+    counts = TransitionCounts.from_records(
+        episodes.state, episodes.action, episodes.next_state, *spaces
+    )
     return LearnedModel(counts, 0.1)
 
 
@@ -307,7 +357,9 @@ def test_intervals_cover() -> None:
             "estimated": weighted_importance(
                 replace(episodes, propensity=None), *given_all[1:], rng=rng, resamples=200
             ),
-            "doubly robust": doubly_robust(*given_all, DenseModel(world.transition), rng=rng, resamples=200),
+            "doubly robust": doubly_robust(
+                *given_all, DenseModel(world.transition), rng=rng, resamples=200
+            ),
         }
         for name, found in estimates.items():
             hits[name] += found.low <= world.value <= found.high
@@ -322,7 +374,9 @@ def test_the_interval_of_the_mean_of_many_is_the_normal_one() -> None:
     scores = np.random.default_rng(6).random(500)
     found = logged_value(episodes_of([[(0, 0, n)] for n in range(500)]), scores, 1, resamples=4000)
     half = norm.ppf(0.95) * scores.std() / np.sqrt(500)
-    np.testing.assert_allclose([found.high - scores.mean(), scores.mean() - found.low], half, rtol=0.08)
+    np.testing.assert_allclose(
+        [found.high - scores.mean(), scores.mean() - found.low], half, rtol=0.08
+    )
 
 
 def test_a_true_deterministic_model_leaves_nothing_to_chance() -> None:
@@ -352,7 +406,12 @@ def test_a_rule_that_no_episode_follows_gets_no_number() -> None:
     episodes = episodes_of([[(0, 0, 1)], [(0, 0, 0)], [(0, 0, 0)]])
     found = weighted_importance(episodes, np.array([[0.0, 1.0], [0.5, 0.5]]), np.ones(2), 1)
     assert np.isnan(found.mean)
-    assert (found.low, found.high, found.effective_episodes, found.without_overlap) == (-np.inf, np.inf, 0.0, 1.0)
+    assert (found.low, found.high, found.effective_episodes, found.without_overlap) == (
+        -np.inf,
+        np.inf,
+        0.0,
+        1.0,
+    )
 
 
 def test_one_episode_has_no_spread_so_its_interval_is_the_whole_line() -> None:
@@ -378,7 +437,10 @@ def test_long_products_neither_overflow_nor_vanish() -> None:
 def test_the_same_seed_gives_the_same_interval() -> None:
     world, rng = World.random(4), np.random.default_rng
     episodes = world.simulate(30, rng(0), known=False)
-    one, same, other = (weighted_importance(episodes, world.rule, world.score, 4, rng=rng(seed)) for seed in (1, 1, 2))
+    one, same, other = (
+        weighted_importance(episodes, world.rule, world.score, 4, rng=rng(seed))
+        for seed in (1, 1, 2)
+    )
     assert one == same
     assert (other.mean, other.low != one.low) == (one.mean, True)
 
@@ -390,7 +452,9 @@ GOOD = episodes_of([[(0, 0, 1), (1, 1, 2)], [(2, 0, 0)]], np.array([0.5, 1.0, 0.
 
 @pytest.mark.parametrize("value", [0.0, -0.1, 1.5, np.nan])
 def test_bad_propensities_are_named(value: float) -> None:
-    with pytest.raises(ValueError, match=r"record 1 \(episode 0, step 1\) has the propensity .* lies in \(0, 1\]"):
+    with pytest.raises(
+        ValueError, match=r"record 1 \(episode 0, step 1\) has the propensity .* lies in \(0, 1\]"
+    ):
         replace(GOOD, propensity=np.array([0.5, value, 0.1]))
 
 
@@ -429,7 +493,10 @@ def test_no_episodes_is_an_error() -> None:
         ({"rule": np.ones((3, 2))}, "sums to 2"),
         ({"rule": np.full((4, 2), 0.5)}, r"score of shape \(3,\) does not fit \(4, 2, 4\)"),
         ({"rule": np.full((2, 2), 0.5)}, r"rule of shape \(2, 2\) does not fit 3 states"),
-        ({"model": DenseModel(np.full((3, 4, 3), 1 / 3))}, r"does not fit a model of shape \(3, 4\)"),
+        (
+            {"model": DenseModel(np.full((3, 4, 3), 1 / 3))},
+            r"does not fit a model of shape \(3, 4\)",
+        ),
     ],
 )
 def test_what_does_not_fit_is_named(changes: dict[str, Any], message: str) -> None:
@@ -451,10 +518,17 @@ def test_a_score_may_depend_on_the_whole_transition(shape: tuple[int, ...]) -> N
     rule = np.full((3, 2), 1e-300)
     np.add.at(rule, (episodes.state, episodes.action), 1.0)
     rule /= rule.sum(axis=-1, keepdims=True)
-    records = np.broadcast_to(table, (3, 2, 3))[episodes.state, episodes.action, episodes.next_state]
+    records = np.broadcast_to(table, (3, 2, 3))[
+        episodes.state, episodes.action, episodes.next_state
+    ]
     assert logged_value(episodes, table, 9).mean == pytest.approx(records.sum() / episodes.number)
-    assert weighted_importance(episodes, rule, table, 9).mean == pytest.approx(records.sum() / episodes.number)
+    assert weighted_importance(episodes, rule, table, 9).mean == pytest.approx(
+        records.sum() / episodes.number
+    )
     states = np.array([1.0, -2.0, 0.5])
     for estimate in (weighted_importance, partial(doubly_robust, model=TRUE_MODEL)):
-        one, two = (estimate(episodes, rule, score, 9) for score in (states, np.broadcast_to(states, (3, 2, 3))))
+        one, two = (
+            estimate(episodes, rule, score, 9)
+            for score in (states, np.broadcast_to(states, (3, 2, 3)))
+        )
         assert one.mean == pytest.approx(two.mean)

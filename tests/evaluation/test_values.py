@@ -20,7 +20,14 @@ from pastwise.evaluation.values import (
     verdict,
 )
 from pastwise.methods.baselines import behaviour_rule
-from pastwise.models.samples import DenseDraws, DrawnModels, PriorGrid, SparseDraws, TransitionPosterior, bases_of
+from pastwise.models.samples import (
+    DenseDraws,
+    DrawnModels,
+    PriorGrid,
+    SparseDraws,
+    TransitionPosterior,
+    bases_of,
+)
 from tests.helpers.oracles import random_rows
 
 S, A = 3, 2
@@ -32,7 +39,9 @@ def world(seed: int = 0) -> tuple[FloatArray, FloatArray, FloatArray]:
     return random_rows(rng, S, A, S), random_rows(rng, S, A), rng.random(S)
 
 
-def enumerated_value(transition: FloatArray, rule: FloatArray, score: FloatArray, start: int, horizon: int) -> float:
+def enumerated_value(
+    transition: FloatArray, rule: FloatArray, score: FloatArray, start: int, horizon: int
+) -> float:
     """Expected total score by listing every trajectory."""
     total = 0.0
     for path in product(range(A), range(S), repeat=horizon):
@@ -49,14 +58,18 @@ def test_value_of_a_policy_is_that_of_all_its_trajectories() -> None:
     transition, rule, score = world()
     model = DenseModel(transition)
     value = policy_value(model, rule, model.expect(score), 3)
-    np.testing.assert_allclose(value, [enumerated_value(transition, rule, score, s, 3) for s in range(S)])
+    np.testing.assert_allclose(
+        value, [enumerated_value(transition, rule, score, s, 3) for s in range(S)]
+    )
 
 
 def test_policies_are_evaluated_together_as_alone() -> None:
     transition, _, score = world()
     model, rules = DenseModel(transition), random_rows(np.random.default_rng(1), 4, S, A)
     together = policy_value(model, rules, model.expect(score), 5)
-    np.testing.assert_allclose(together, [policy_value(model, rule, model.expect(score), 5) for rule in rules])
+    np.testing.assert_allclose(
+        together, [policy_value(model, rule, model.expect(score), 5) for rule in rules]
+    )
 
 
 def test_the_divergence_of_the_optimal_policy_is_what_design_promises() -> None:
@@ -98,7 +111,9 @@ def test_values_on_drawn_models_are_those_of_the_recursion(horizon: int) -> None
     task = Task(score, initial, horizon)
     exact = policy_value(model, rules, model.expect(score), horizon) @ initial / horizon
     best = mdp_optimum(model, score, horizon).value[0] @ initial / horizon
-    np.testing.assert_allclose(task.values(DenseDraws(transition[None]), rules)[0], [*exact, best], atol=2e-5)
+    np.testing.assert_allclose(
+        task.values(DenseDraws(transition[None]), rules)[0], [*exact, best], atol=2e-5
+    )
 
 
 @pytest.mark.parametrize("shape", [(S, A, S), (S, A, 1), (1, A, 1)])
@@ -133,7 +148,8 @@ def test_an_episode_scores_until_it_ends() -> None:
 def test_values_scale_with_the_unit_of_the_score() -> None:
     transition, rule, score = world()
     small, large = (
-        Task(score * unit, np.eye(S)[1], 300).values(DenseDraws(transition[None]), rule[None]) for unit in (1e-6, 1e6)
+        Task(score * unit, np.eye(S)[1], 300).values(DenseDraws(transition[None]), rule[None])
+        for unit in (1e-6, 1e6)
     )
     np.testing.assert_allclose(small * 1e12, large)
 
@@ -151,7 +167,9 @@ def test_the_optimum_takes_allowed_actions_only() -> None:
     transition, _, score = world()
     only = np.eye(A, dtype=bool)[:1]
     task = Task(score, np.eye(S)[1], 50, allowed=only)
-    value, best = task.values(DenseDraws(transition[None]), np.broadcast_to(only.astype(float), (1, S, A)))[0]
+    value, best = task.values(
+        DenseDraws(transition[None]), np.broadcast_to(only.astype(float), (1, S, A))
+    )[0]
     assert best == pytest.approx(value)
 
 
@@ -193,7 +211,9 @@ def test_the_unseen_mass_of_a_sparse_draw_is_split_at_random() -> None:
     states = 100
     seen = np.array([3, 14, 15, 92, 65])
     zeros = np.zeros(5, dtype=np.int64)
-    counts = TransitionCounts.from_records(zeros, zeros, seen, Space.of_size(states), Space.of_size(1))
+    counts = TransitionCounts.from_records(
+        zeros, zeros, seen, Space.of_size(states), Space.of_size(1)
+    )
     posterior, rng, values = (
         TransitionPosterior(counts, background=0.02),
         np.random.default_rng(0),
@@ -204,7 +224,9 @@ def test_the_unseen_mass_of_a_sparse_draw_is_split_at_random() -> None:
     V[seen] += 1
     exact = rng.dirichlet(V, size=20_000) @ values
     share = rng.beta(0.02 * 95, 5.1, size=20_000)
-    even = share * values.mean() + (1 - share) * (rng.dirichlet(V[seen], size=20_000) @ values[seen])
+    even = share * values.mean() + (1 - share) * (
+        rng.dirichlet(V[seen], size=20_000) @ values[seen]
+    )
     assert np.mean(sparse) == pytest.approx(exact.mean(), abs=0.006)
     assert np.std(sparse) == pytest.approx(exact.std(), rel=0.08)
     assert np.std(even) < 0.9 * exact.std()
@@ -280,21 +302,34 @@ def test_the_prior_follows_the_rows() -> None:
 
 
 def test_samples_depend_on_the_seed_and_not_on_the_rules() -> None:
-    counts, task = counts_of(world()[0], 50, np.random.default_rng(8)), Task(np.eye(S)[0], np.full(S, 1 / S), 10)
+    counts, task = (
+        counts_of(world()[0], 50, np.random.default_rng(8)),
+        Task(np.eye(S)[0], np.full(S, 1 / S), 10),
+    )
     rules = {"one": np.full((S, A), 0.5), "two": behaviour_rule(counts)}
     posterior = TransitionPosterior(counts)
-    both, alone = sample_values(posterior, rules, task, 300), sample_values(posterior, {"two": rules["two"]}, task, 300)
+    both, alone = (
+        sample_values(posterior, rules, task, 300),
+        sample_values(posterior, {"two": rules["two"]}, task, 300),
+    )
     np.testing.assert_allclose(both["two"], alone["two"], rtol=1e-12)
     np.testing.assert_array_equal(both["optimum"], alone["optimum"])
     assert (sample_values(posterior, rules, task, 300, seed=1)["one"] != both["one"]).any()
     assert (both["optimum"] >= both["two"] - 2e-5).all()
-    np.testing.assert_array_equal(sample_values(posterior, rules, task, 100)["one"], both["one"][:100])
+    np.testing.assert_array_equal(
+        sample_values(posterior, rules, task, 100)["one"], both["one"][:100]
+    )
     for threads in (1, 3):
-        np.testing.assert_array_equal(sample_values(posterior, rules, task, 300, threads=threads).values, both.values)
+        np.testing.assert_array_equal(
+            sample_values(posterior, rules, task, 300, threads=threads).values, both.values
+        )
 
 
 def test_ctrl_c_keeps_what_was_drawn() -> None:
-    counts, task = counts_of(world()[0], 50, np.random.default_rng(8)), Task(np.eye(S)[0], np.full(S, 1 / S), 10)
+    counts, task = (
+        counts_of(world()[0], 50, np.random.default_rng(8)),
+        Task(np.eye(S)[0], np.full(S, 1 / S), 10),
+    )
     steps: list[int] = []
 
     def impatient(done: int) -> None:
@@ -302,7 +337,9 @@ def test_ctrl_c_keeps_what_was_drawn() -> None:
         if len(steps) == 2:
             raise KeyboardInterrupt
 
-    samples = sample_values(TransitionPosterior(counts), {"any": np.full((S, A), 0.5)}, task, 1000, on_step=impatient)
+    samples = sample_values(
+        TransitionPosterior(counts), {"any": np.full((S, A), 0.5)}, task, 1000, on_step=impatient
+    )
     assert (len(samples.values), samples.asked) == (400, 1000)
 
 
@@ -314,7 +351,9 @@ def test_bad_horizon_and_draws_are_refused() -> None:
         Task(np.eye(S)[0], np.full(S, 1 / S), 10_000_000)
     with pytest.raises(ValueError, match="the horizon must be at least 1, not 0"):
         policy_value(DenseModel(world()[0]), world()[1], world()[1], 0)
-    with pytest.raises(ValueError, match="the number of draws must be a whole number from 1 to 1,000,000, not 0"):
+    with pytest.raises(
+        ValueError, match="the number of draws must be a whole number from 1 to 1,000,000, not 0"
+    ):
         sample_values(TransitionPosterior(counts), {}, Task(np.eye(S)[0], np.full(S, 1 / S)), 0)
 
 
@@ -323,7 +362,9 @@ def test_occupancy_is_where_the_rule_goes(horizon: int) -> None:
     cycle = np.eye(S)[[[1], [2], [0]]]
     counts = counts_of(cycle, 3000, np.random.default_rng(9))
     loop = TransitionPosterior(counts).mean_closed_loop(np.ones((S, 1)))
-    np.testing.assert_allclose(Task(np.ones(S), np.eye(S)[0], horizon).occupancy(loop), 1 / 3, atol=0.01)
+    np.testing.assert_allclose(
+        Task(np.ones(S), np.eye(S)[0], horizon).occupancy(loop), 1 / 3, atol=0.01
+    )
 
 
 def test_occupancy_is_of_the_time_before_the_end() -> None:
@@ -336,7 +377,8 @@ def test_occupancy_is_of_the_time_before_the_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "verdict"), [(0.1, 0.3, "better"), (-0.3, -0.1, "worse"), (-0.1, 0.1, "cannot tell")]
+    ("low", "high", "verdict"),
+    [(0.1, 0.3, "better"), (-0.3, -0.1, "worse"), (-0.1, 0.1, "cannot tell")],
 )
 def test_verdict_is_on_which_side_the_interval_lies(low: float, high: float, verdict: str) -> None:
     assert Credible.of(np.linspace(low, high, 101)).verdict == verdict
@@ -355,13 +397,19 @@ def test_alarm_sounds_when_harm_is_likely() -> None:
 
 
 def test_few_draws_give_no_verdict() -> None:
-    assert verdict({"random": np.ones(39), "logged": np.ones(40)}) == {"random": "cannot tell", "logged": "better"}
+    assert verdict({"random": np.ones(39), "logged": np.ones(40)}) == {
+        "random": "cannot tell",
+        "logged": "better",
+    }
 
 
 def test_more_is_asked_against_what_was_done() -> None:
     """96 % of the draws speak for the rule: enough against acting at random, too few against the log it comes from."""
     mostly = np.concatenate([np.full(4, -1.0), np.full(96, 1.0)])
-    assert verdict({"random": mostly, "logged": mostly}) == {"random": "better", "logged": "cannot tell"}
+    assert verdict({"random": mostly, "logged": mostly}) == {
+        "random": "better",
+        "logged": "cannot tell",
+    }
 
 
 # Calibration
@@ -382,7 +430,9 @@ def test_unweighted_posteriors_are_calibrated() -> None:
         s = rng.integers(states, size=12)
         a = (rule[s].cumsum(axis=-1) < rng.random(12)[:, None]).sum(axis=-1)
         n = (transition[s, a].cumsum(axis=-1) < rng.random(12)[:, None]).sum(axis=-1)
-        counts = TransitionCounts.from_records(s, a, n, Space.of_size(states), Space.of_size(actions))
+        counts = TransitionCounts.from_records(
+            s, a, n, Space.of_size(states), Space.of_size(actions)
+        )
         drawn = TransitionPosterior(counts, background=1.0).draw(draws, rng).transition  # type: ignore[attr-defined]
         done = counts.by_state_action(counts.weight)
         rules = rng.gamma(done + 1, size=(draws, states, actions))

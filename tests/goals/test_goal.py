@@ -51,13 +51,18 @@ def test_others_have_exactly_the_floor_and_the_preferred_share_the_rest(
     found = next_states(wish(prefer=wanted, floor=floor), Space.of_size(size))
     rest = 1 - Fraction(floor) * (size - len(wanted))
     for state, probability in enumerate(found):
-        exact = rest * Fraction(wanted[state], sum(wanted.values())) if state in wanted else Fraction(floor)
+        exact = (
+            rest * Fraction(wanted[state], sum(wanted.values()))
+            if state in wanted
+            else Fraction(floor)
+        )
         assert probability == pytest.approx(float(exact), rel=1e-14, abs=0)
     assert sum(found) == pytest.approx(1, abs=1e-14)
 
 
 @pytest.mark.parametrize(
-    ("size", "floor"), [(2, 1e-5), (1001, 1e-5), (1002, 0.01 / 1001), (100_001, 1e-7), (1_000_001, 1e-8)]
+    ("size", "floor"),
+    [(2, 1e-5), (1001, 1e-5), (1002, 0.01 / 1001), (100_001, 1e-7), (1_000_001, 1e-8)],
 )
 def test_default_floor(size: int, floor: float) -> None:
     """1e-5, or a hundredth shared by all the others where that is smaller."""
@@ -82,17 +87,29 @@ def test_ways_to_name_one_state(prefer: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "prefer", [("b", 1), [("b", 1)], {("b", 1): 2}, '["b", 1]', ['["b", 1]'], {'["b", 1]': 2}, [[["b", 1], 2]]]
+    "prefer",
+    [
+        ("b", 1),
+        [("b", 1)],
+        {("b", 1): 2},
+        '["b", 1]',
+        ['["b", 1]'],
+        {'["b", 1]': 2},
+        [[["b", 1], 2]],
+    ],
 )
 def test_ways_to_name_a_state_of_several_fields(prefer: Any) -> None:
     assert next_states(wish(prefer=prefer), PLACES) == pytest.approx([1e-5, 1e-5, 1 - 2e-5])
 
 
 @pytest.mark.parametrize(
-    ("labels", "key"), [([4, 5], "5"), ([False, True], "true"), ([0.5, 2.5], "2.5"), (["4", "5"], "5")]
+    ("labels", "key"),
+    [([4, 5], "5"), ([False, True], "true"), ([0.5, 2.5], "2.5"), (["4", "5"], "5")],
 )
 def test_state_is_known_by_its_key_as_well(labels: list[Hashable], key: str) -> None:
-    assert next_states(wish(prefer=key), Space(labels)) == next_states(wish(prefer=[labels[1]]), Space(labels))
+    assert next_states(wish(prefer=key), Space(labels)) == next_states(
+        wish(prefer=[labels[1]]), Space(labels)
+    )
     assert next_states(wish(prefer=key, floor=0), Space(labels)) == [0, 1]
 
 
@@ -106,7 +123,9 @@ def test_state_named_twice_is_refused() -> None:
 
 
 def test_too_high_a_floor_leaves_nothing() -> None:
-    with pytest.raises(ValueError, match=r"prefer: 3 others with a floor of 0.5 leave nothing for the preferred"):
+    with pytest.raises(
+        ValueError, match=r"prefer: 3 others with a floor of 0.5 leave nothing for the preferred"
+    ):
         wish(prefer="mild", floor=0.5).on(STATES, ACTIONS)
 
 
@@ -116,7 +135,9 @@ def test_too_high_a_floor_leaves_nothing() -> None:
 def test_targets_of_fields_multiply_over_the_combinations_that_occur() -> None:
     """Room a: 9/10, b: 1/10; floor 1: 3/4, 2: 1/4. The combination (b, 2) does not occur: 39/40 remain."""
     goal = wish(targets={"room": "a", "floor": {1: 3, 2: 1}}, floor=0.1)
-    assert by_label(goal, PLACES) == pytest.approx({("a", 1): 27 / 39, ("a", 2): 9 / 39, ("b", 1): 3 / 39})
+    assert by_label(goal, PLACES) == pytest.approx(
+        {("a", 1): 27 / 39, ("a", 2): 9 / 39, ("b", 1): 3 / 39}
+    )
 
 
 def test_targets_have_the_default_floor_per_field() -> None:
@@ -139,7 +160,9 @@ def test_target_of_a_single_field() -> None:
         ({"floor": 3}, PLACES, "targets.floor: unknown label 3"),
     ],
 )
-def test_targets_must_be_of_the_states(targets: dict[str, Any], states: Space, message: str) -> None:
+def test_targets_must_be_of_the_states(
+    targets: dict[str, Any], states: Space, message: str
+) -> None:
     with pytest.raises(ValueError, match="targets") as error:
         wish(targets=targets).on(states, ACTIONS)
     assert message in str(error.value)
@@ -167,7 +190,9 @@ def test_reward_of_arriving_in_a_state() -> None:
 def test_reward_by_state_and_action() -> None:
     reward = np.zeros((S, A, 1))
     reward[0, 2], reward[3, 0] = 5, -2
-    assert_ideal_of_reward(wish(reward={"cold": {"wait": 5}, "warm": {"heat": -2}}).on(STATES, ACTIONS), reward)
+    assert_ideal_of_reward(
+        wish(reward={"cold": {"wait": 5}, "warm": {"heat": -2}}).on(STATES, ACTIONS), reward
+    )
 
 
 def test_reward_by_state_action_and_next_state() -> None:
@@ -178,7 +203,9 @@ def test_reward_by_state_action_and_next_state() -> None:
 
 
 def test_reward_may_say_nothing_of_a_state() -> None:
-    assert_ideal_of_reward(wish(reward={"cold": {}, "hot": {"heat": {}}}).on(STATES, ACTIONS), 0 * np.ones((S, A, S)))
+    assert_ideal_of_reward(
+        wish(reward={"cold": {}, "hot": {"heat": {}}}).on(STATES, ACTIONS), 0 * np.ones((S, A, S))
+    )
 
 
 @pytest.mark.parametrize(
@@ -187,7 +214,10 @@ def test_reward_may_say_nothing_of_a_state() -> None:
         ({"cld": 1}, "reward: unknown label 'cld'; did you mean 'cold'?"),
         ({"cold": {"heet": 1}}, "reward: unknown label 'heet'; did you mean 'heat'?"),
         ({"cold": {"heat": {"mld": 1}}}, "reward: unknown label 'mld'; did you mean 'mild'?"),
-        ({"cold": 1, "hot": {"heat": 1}}, "reward.cold must be a table of labels with values, not 1"),
+        (
+            {"cold": 1, "hot": {"heat": 1}},
+            "reward.cold must be a table of labels with values, not 1",
+        ),
         ({"cold": "high"}, "reward: 'high' is not a finite number"),
         ({"cold": np.inf}, "reward: inf is not a finite number"),
         ({"cold": {"heat": True}}, "reward: True is not a finite number"),
@@ -208,7 +238,10 @@ def test_table_of_next_states() -> None:
 
 
 def test_table_by_state_and_action() -> None:
-    table = {s: {a: {s: 0.75, "mild": 0.25} if s != "mild" else {s: 1} for a in ACTIONS.labels} for s in STATES.labels}
+    table = {
+        s: {a: {s: 0.75, "mild": 0.25} if s != "mild" else {s: 1} for a in ACTIONS.labels}
+        for s in STATES.labels
+    }
     expected = 0.75 * np.eye(S)
     expected[:, 2] += 0.25
     found = wish(table=table).on(STATES, ACTIONS).transition
@@ -252,7 +285,9 @@ def test_goal_of_actions_alone_has_every_state_alike() -> None:
 
 
 def test_preferred_actions_go_with_preferred_states() -> None:
-    ideal = wish(prefer="mild", prefer_actions="wait", floor=0.1, action_floor=0.25).on(STATES, ACTIONS)
+    ideal = wish(prefer="mild", prefer_actions="wait", floor=0.1, action_floor=0.25).on(
+        STATES, ACTIONS
+    )
     np.testing.assert_allclose(ideal.rule, [[0.25, 0.25, 0.5]])
     np.testing.assert_allclose(ideal.transition, [[[0.1, 0.1, 0.7, 0.1]]])
 
@@ -276,7 +311,12 @@ def test_forbidden_actions_of_a_reward() -> None:
 
 @pytest.mark.parametrize(
     "pair",
-    [(("b", 1), "heat"), ['["b", 1]', "heat"], [["b", 1], "heat"], {"state": ["b", 1], "action": "heat"}],
+    [
+        (("b", 1), "heat"),
+        ['["b", 1]', "heat"],
+        [["b", 1], "heat"],
+        {"state": ["b", 1], "action": "heat"},
+    ],
 )
 def test_ways_to_forbid(pair: Any) -> None:
     ideal = wish(prefer=("a", 1), forbid=[pair]).on(PLACES, ACTIONS)
@@ -286,7 +326,10 @@ def test_ways_to_forbid(pair: Any) -> None:
 @pytest.mark.parametrize(
     ("forbid", "message"),
     [
-        ([(None, "heat"), ("hot", "open"), ("hot", "wait")], "forbid leaves state 'hot' without any action"),
+        (
+            [(None, "heat"), ("hot", "open"), ("hot", "wait")],
+            "forbid leaves state 'hot' without any action",
+        ),
         ([(None, a) for a in ACTIONS.labels], "forbid leaves state 'cold' without any action"),
         ([("hott", "heat")], "forbid: unknown label 'hott'; did you mean 'hot'?"),
         ([("hot", "hat")], "forbid: unknown label 'hat'; did you mean 'heat'?"),
@@ -334,9 +377,16 @@ def test_worth_of_a_transition() -> None:
     assert reward.shape == (4, 3, 4)
     assert reward[0].tolist() == [[0, 0, 2, 0], [0] * 4, [-1] * 4]
     assert not reward[1:].any()
-    table = {state: {action: {"mild": 0.75, "warm": 0.25} for action in ACTIONS.labels} for state in STATES.labels}
-    assert wish(table=table).score(STATES, ACTIONS)[2, 1].tolist() == pytest.approx([0, 0, 1, 1 / 3])
-    assert wish(prefer_actions={"heat": 2, "wait": 1}).score(STATES, ACTIONS).tolist() == [[[1], [0], [0.5]]]
+    table = {
+        state: {action: {"mild": 0.75, "warm": 0.25} for action in ACTIONS.labels}
+        for state in STATES.labels
+    }
+    assert wish(table=table).score(STATES, ACTIONS)[2, 1].tolist() == pytest.approx(
+        [0, 0, 1, 1 / 3]
+    )
+    assert wish(prefer_actions={"heat": 2, "wait": 1}).score(STATES, ACTIONS).tolist() == [
+        [[1], [0], [0.5]]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -362,9 +412,18 @@ def test_goal_without_a_score(goal: Goal, message: str) -> None:
     ("goal", "words"),
     [
         (wish(prefer="mild"), "be in mild"),
-        (wish(prefer=["mild", "warm"], floor=1e-3), "be in mild or warm; any other state has probability 0.001"),
-        (wish(prefer={"mild": 2, ("b", True): 0.5}), 'be in mild (weight 2) or ["b", true] (weight 0.5)'),
-        (wish(targets={"room": "a", "floor": {1: 3, 2: 1}}), "have room a; have floor 1 (weight 3) or 2 (weight 1)"),
+        (
+            wish(prefer=["mild", "warm"], floor=1e-3),
+            "be in mild or warm; any other state has probability 0.001",
+        ),
+        (
+            wish(prefer={"mild": 2, ("b", True): 0.5}),
+            'be in mild (weight 2) or ["b", true] (weight 0.5)',
+        ),
+        (
+            wish(targets={"room": "a", "floor": {1: 3, 2: 1}}),
+            "have room a; have floor 1 (weight 3) or 2 (weight 1)",
+        ),
         (wish(reward={"mild": 2}, temperature=0.25), "collect the reward (temperature 0.25)"),
         (wish(table={"mild": 1}), "follow the given table of probabilities"),
         (
@@ -387,7 +446,10 @@ def test_goal_in_words(goal: Goal, words: str) -> None:
         ({}, "an empty goal: give prefer, targets, reward, table or prefer_actions"),
         ({"floor": 0.1, "forbid": [("a", "b")]}, "an empty goal"),
         ({"prefer": []}, "an empty goal"),
-        ({"prefer": "a", "reward": {"a": 1}}, "a goal says what is wanted in one way; this one has prefer and reward"),
+        (
+            {"prefer": "a", "reward": {"a": 1}},
+            "a goal says what is wanted in one way; this one has prefer and reward",
+        ),
         ({"targets": {"a": "b"}, "table": {"a": 1}}, "this one has targets and table"),
         ({"prefer": {"a": 0}}, "prefer: a: a weight must be positive, not 0"),
         ({"prefer": {"a": -1}}, "prefer: a: a weight must be positive, not -1"),
@@ -408,11 +470,26 @@ def test_goal_in_words(goal: Goal, words: str) -> None:
         ({"reward": {"a": 1}, "temperature": 0}, "the temperature must be positive, not 0"),
         ({"reward": {"a": 1}, "temperature": np.inf}, "the temperature must be positive, not inf"),
         ({"reward": {"a": 1}, "temperature": "cold"}, "temperature"),
-        ({"reward": {"a": 1}, "prefer_actions": "b"}, "a reward and prefer_actions do not go together"),
-        ({"prefer": "a", "forbid": [("a", "b", "c")]}, "forbid takes pairs of a state and an action"),
-        ({"prefer": "a", "forbid": ["heat"]}, "forbid takes pairs of a state and an action, not 'heat'"),
-        ({"prefer": "a", "forbid": [{"state": "hot"}]}, "forbid takes pairs of a state and an action"),
-        ({"prefer": "a", "forbid": [{"action": "heat", "when": 1}]}, "forbid takes pairs of a state and an action"),
+        (
+            {"reward": {"a": 1}, "prefer_actions": "b"},
+            "a reward and prefer_actions do not go together",
+        ),
+        (
+            {"prefer": "a", "forbid": [("a", "b", "c")]},
+            "forbid takes pairs of a state and an action",
+        ),
+        (
+            {"prefer": "a", "forbid": ["heat"]},
+            "forbid takes pairs of a state and an action, not 'heat'",
+        ),
+        (
+            {"prefer": "a", "forbid": [{"state": "hot"}]},
+            "forbid takes pairs of a state and an action",
+        ),
+        (
+            {"prefer": "a", "forbid": [{"action": "heat", "when": 1}]},
+            "forbid takes pairs of a state and an action",
+        ),
         ({"prefer": "a", "forbid": 5}, "forbid"),
     ],
 )
@@ -427,7 +504,10 @@ def test_goal_that_makes_no_sense_is_refused(parameters: dict[str, Any], message
     [
         ("prefers", "; did you mean 'prefer'?"),
         ("forbit", "; did you mean 'forbid'?"),
-        ("colour", "; known are prefer, floor, targets, reward, temperature, table, prefer_actions"),
+        (
+            "colour",
+            "; known are prefer, floor, targets, reward, temperature, table, prefer_actions",
+        ),
     ],
 )
 def test_unknown_key_names_the_nearest(key: str, hint: str) -> None:
@@ -465,13 +545,18 @@ def test_goal_survives_json(goal: Goal) -> None:
 
 
 def test_numpy_numbers_of_a_goal_survive_json() -> None:
-    goal = wish(prefer={np.int64(5): np.float64(2), "mild": np.float32(0.5)}, floor=np.float64(0.125))
+    goal = wish(
+        prefer={np.int64(5): np.float64(2), "mild": np.float32(0.5)}, floor=np.float64(0.125)
+    )
     assert Goal.from_dict(json.loads(json.dumps(goal.to_dict()))) == goal
 
 
 def test_what_is_at_its_default_is_left_out() -> None:
     assert wish(prefer="mild").to_dict() == {"prefer": [["mild", 1.0]]}
-    assert wish(reward={"mild": 2}, temperature=0.5).to_dict() == {"reward": [["mild", 2]], "temperature": 0.5}
+    assert wish(reward={"mild": 2}, temperature=0.5).to_dict() == {
+        "reward": [["mild", 2]],
+        "temperature": 0.5,
+    }
 
 
 # TOML
@@ -489,11 +574,23 @@ def written(folder: Path, text: str | bytes) -> Path:
         ('prefer = "mild"', wish(prefer="mild")),
         ('prefer = ["mild", "warm"]\nfloor = 1e-4', wish(prefer=["mild", "warm"], floor=1e-4)),
         ('[prefer]\nmild = 2\n"a = b: c" = 0.5', wish(prefer={"mild": 2, "a = b: c": 0.5})),
-        ('[targets]\nroom = "a"\nfloor = {1 = 3, 2 = 1}', wish(targets={"room": "a", "floor": {"1": 3, "2": 1}})),
-        ("temperature = 0.5\n[reward]\nmild = 2\nhot = -1", wish(reward={"mild": 2, "hot": -1}, temperature=0.5)),
-        ("[reward.cold]\nheat = 1\nwait = {hot = 2}", wish(reward={"cold": {"heat": 1, "wait": {"hot": 2}}})),
+        (
+            '[targets]\nroom = "a"\nfloor = {1 = 3, 2 = 1}',
+            wish(targets={"room": "a", "floor": {"1": 3, "2": 1}}),
+        ),
+        (
+            "temperature = 0.5\n[reward]\nmild = 2\nhot = -1",
+            wish(reward={"mild": 2, "hot": -1}, temperature=0.5),
+        ),
+        (
+            "[reward.cold]\nheat = 1\nwait = {hot = 2}",
+            wish(reward={"cold": {"heat": 1, "wait": {"hot": 2}}}),
+        ),
         ("table = {mild = 0.75, hot = 0.25}", wish(table={"mild": 0.75, "hot": 0.25})),
-        ('prefer_actions = "wait"\naction_floor = 0.1', wish(prefer_actions="wait", action_floor=0.1)),
+        (
+            'prefer_actions = "wait"\naction_floor = 0.1',
+            wish(prefer_actions="wait", action_floor=0.1),
+        ),
         (
             'prefer = "mild"\nforbid = [["hot", "heat"], {action = "open"}, {state = "cold", action = "wait"}]',
             wish(prefer="mild", forbid=[("hot", "heat"), (None, "open"), ("cold", "wait")]),
@@ -528,7 +625,9 @@ def test_goal_from_a_file(tmp_path: Path, text: str, goal: Goal) -> None:
         ("prefer = 2020-01-01", "prefer"),
     ],
 )
-def test_bad_file_is_refused_by_name_in_one_line(tmp_path: Path, text: str | bytes, message: str) -> None:
+def test_bad_file_is_refused_by_name_in_one_line(
+    tmp_path: Path, text: str | bytes, message: str
+) -> None:
     with pytest.raises(ValueError, match=r"goal\.toml") as error:
         Goal.from_toml(written(tmp_path, text))
     assert message in str(error.value).replace(str(tmp_path), "")

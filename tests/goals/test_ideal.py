@@ -46,12 +46,19 @@ def test_joint_is_the_product_of_its_factors_in_whatever_shape_they_are_kept(
     np.testing.assert_allclose(np.exp(ideal.log_floor), table[table > 0].min())
     assert (ideal.num_states, ideal.num_actions) == (S, A)
     assert ideal.concerns_next_states_only == (transition_shape == (S,))
-    np.testing.assert_allclose(np.broadcast_to(ideal.transition, (S, A, S)), np.broadcast_to(transition, (S, A, S)))
+    np.testing.assert_allclose(
+        np.broadcast_to(ideal.transition, (S, A, S)), np.broadcast_to(transition, (S, A, S))
+    )
 
 
 @pytest.mark.parametrize(
     "given",
-    [{"num_actions": 4}, {"rule": [0.25] * 4}, {"allowed": [True] * 4}, {"transition": np.full((1, 4, 2), 0.5)}],
+    [
+        {"num_actions": 4},
+        {"rule": [0.25] * 4},
+        {"allowed": [True] * 4},
+        {"transition": np.full((1, 4, 2), 0.5)},
+    ],
 )
 def test_number_of_actions_is_known_from_any_argument_that_tells(given: dict[str, Any]) -> None:
     ideal = IdealModel.of(**({"transition": [0.5, 0.5]} | given))
@@ -61,7 +68,9 @@ def test_number_of_actions_is_known_from_any_argument_that_tells(given: dict[str
 
 def test_single_action_must_be_said_to_be_meant() -> None:
     assert IdealModel.of([0.5, 0.5], num_actions=1).num_actions == 1
-    with pytest.raises(ValueError, match="number of actions is not known: give num_actions or rule"):
+    with pytest.raises(
+        ValueError, match="number of actions is not known: give num_actions or rule"
+    ):
         IdealModel.of([0.5, 0.5])
 
 
@@ -93,7 +102,9 @@ def test_ideal_of_a_reward_is_its_unnormalised_exponential() -> None:
     """
     reward = np.random.default_rng(5).normal(size=(S, A, S))
     ideal = IdealModel.from_reward(reward, temperature=0.3)
-    np.testing.assert_allclose(np.exp(ideal.log_joint(*FULL)), np.exp((reward - reward.max()) / 0.3))
+    np.testing.assert_allclose(
+        np.exp(ideal.log_joint(*FULL)), np.exp((reward - reward.max()) / 0.3)
+    )
     assert ideal.log_peak == 0
     assert not ideal.normalised
 
@@ -117,7 +128,10 @@ def test_arrays_are_read_only(name: str) -> None:
         ({"transition": [0.5, 0.4]}, r"transition\[\] sums to 0.9"),
         ({"transition": [1.5, -0.5]}, r"transition\[1\] is -0.5"),
         ({"transition": [np.nan, 1.0]}, r"transition\[0\] is nan"),
-        ({"transition": np.full((3, 2, 2), 0.5)}, r"transition of shape \(3, 2, 2\) does not fit \(2, 2, 2\)"),
+        (
+            {"transition": np.full((3, 2, 2), 0.5)},
+            r"transition of shape \(3, 2, 2\) does not fit \(2, 2, 2\)",
+        ),
         ({"rule": [[0.5, 0.5], [0.9, 0.2]]}, r"rule\[1\] sums to 1.1"),
         ({"rule": [1.5, -0.5]}, r"rule\[1\] is -0.5"),
         ({"rule": np.full((3, 2), 0.5)}, r"rule of shape \(3, 2\) does not fit \(2, 2\)"),

@@ -14,5 +14,6 @@ def _has_java() -> bool:
 
 
 needs_java = pytest.mark.skipif(
-    not _has_java(), reason="there is no Java, which Spark needs: install Java 17 or later, or set JAVA_HOME"
+    not _has_java(),
+    reason="there is no Java, which Spark needs: install Java 17 or later, or set JAVA_HOME",
 )

@@ -39,14 +39,18 @@ def random_ideal(rng: np.random.Generator, num_states: int, num_actions: int) ->
     return IdealModel.of(random_rows(rng, S, A, S), random_rows(rng, S, A))
 
 
-def random_log(rng: np.random.Generator, num_states: int, num_actions: int, *shape: int) -> Transitions:
+def random_log(
+    rng: np.random.Generator, num_states: int, num_actions: int, *shape: int
+) -> Transitions:
     """Records [*shape] drawn at random; the last axis is that of the records."""
     state, next_state = rng.integers(num_states, size=(2, *shape))
     return Transitions(state, rng.integers(num_actions, size=shape), next_state)
 
 
 def counts_of(log: Transitions, num_states: int, num_actions: int) -> TransitionCounts:
-    return TransitionCounts.from_transitions(log, Space.of_size(num_states), Space.of_size(num_actions))
+    return TransitionCounts.from_transitions(
+        log, Space.of_size(num_states), Space.of_size(num_actions)
+    )
 
 
 def log_of(log: Sequence[Record]) -> Transitions:
@@ -78,22 +82,36 @@ def silent_log(values: FloatArray) -> FloatArray:
         return np.asarray(np.log(values))
 
 
-def trajectories(num_states: int, num_actions: int, horizon: int, start: int) -> tuple[IntArray, IntArray]:
+def trajectories(
+    num_states: int, num_actions: int, horizon: int, start: int
+) -> tuple[IntArray, IntArray]:
     """Every trajectory from a state: states [n, H + 1] and actions [n, H]."""
-    paths = product(product(range(num_states), repeat=horizon), product(range(num_actions), repeat=horizon))
-    states, actions = zip(*(((start, *following), chosen) for following, chosen in paths), strict=True)
+    paths = product(
+        product(range(num_states), repeat=horizon), product(range(num_actions), repeat=horizon)
+    )
+    states, actions = zip(
+        *(((start, *following), chosen) for following, chosen in paths), strict=True
+    )
     return np.array(states), np.array(actions)
 
 
-def log_chain(states: IntArray, actions: IntArray, transition: FloatArray, rules: FloatArray) -> FloatArray:
+def log_chain(
+    states: IntArray, actions: IntArray, transition: FloatArray, rules: FloatArray
+) -> FloatArray:
     """Ln of the product of transition and rule factors along each trajectory; rules [H, S, A]."""
     before, after, epoch = states[:, :-1], states[:, 1:], np.arange(actions.shape[1])
-    factors = silent_log(transition[before, actions, after]) + silent_log(rules[epoch, before, actions])
+    factors = silent_log(transition[before, actions, after]) + silent_log(
+        rules[epoch, before, actions]
+    )
     return np.asarray(factors.sum(axis=1))
 
 
 def divergence(
-    transition: FloatArray, policy: FloatArray, ideal_transition: FloatArray, ideal_rules: FloatArray, start: int
+    transition: FloatArray,
+    policy: FloatArray,
+    ideal_transition: FloatArray,
+    ideal_rules: FloatArray,
+    start: int,
 ) -> float:
     """D(closed loop || ideal) from a state, term by term over all trajectories; policy, ideal_rules [H, S, A]."""
     paths = trajectories(transition.shape[0], transition.shape[1], len(policy), start)
@@ -109,7 +127,11 @@ def policy_value(transition: FloatArray, reward: FloatArray, policy: FloatArray)
     value = [0.0] * S
     for rule in policy[::-1]:
         value = [
-            sum(rule[s, a] * transition[s, a, n] * (reward[s, a, n] + value[n]) for a in range(A) for n in range(S))
+            sum(
+                rule[s, a] * transition[s, a, n] * (reward[s, a, n] + value[n])
+                for a in range(A)
+                for n in range(S)
+            )
             for s in range(S)
         ]
     return np.array(value)
@@ -122,7 +144,10 @@ def value_iteration(transition: FloatArray, reward: FloatArray, horizon: int) ->
     for _ in range(horizon):
         value = values[0]
         gains = [
-            [sum(transition[s, a, n] * (reward[s, a, n] + value[n]) for n in range(S)) for a in range(A)]
+            [
+                sum(transition[s, a, n] * (reward[s, a, n] + value[n]) for n in range(S))
+                for a in range(A)
+            ]
             for s in range(S)
         ]
         values.insert(0, [max(gain) for gain in gains])
@@ -140,13 +165,17 @@ class World:
     @classmethod
     def random(cls, seed: int = 0, runs: int = 3) -> World:
         rng = np.random.default_rng(seed)
-        allowed = np.array([[True, True, True, False], [False, True, True, True], [True, True, False, True]])
+        allowed = np.array(
+            [[True, True, True, False], [False, True, True, True], [True, True, False, True]]
+        )
         goal = IdealModel.of([0.9, 0.07, 0.03], random_rows(rng, 3, 4), allowed=allowed)
         return cls(random_rows(rng, runs, 3, 4, 3), goal, random_log(rng, 3, 4, runs, 30))
 
     def alone(self, run: int) -> World:
         """One of the runs, without leading axes."""
-        return World(self.transition[run], self.ideal, Transitions(*(field[run] for field in self.log)))
+        return World(
+            self.transition[run], self.ideal, Transitions(*(field[run] for field in self.log))
+        )
 
     @property
     def model(self) -> DenseModel:

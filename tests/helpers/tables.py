@@ -33,16 +33,27 @@ class Log:
 
     @property
     def table(self) -> Any:
-        return pa.table({name: pa.array([row[name] for row in self.rows], kind) for name, kind in self.types.items()})
+        return pa.table(
+            {
+                name: pa.array([row[name] for row in self.rows], kind)
+                for name, kind in self.types.items()
+            }
+        )
 
     @property
     def as_text(self) -> Log:
         """The same with labels that are text, as in a CSV file."""
-        said = Columns.of(**{name: value for name, value in self.options.items() if name != "as_of"})
+        said = Columns.of(
+            **{name: value for name, value in self.options.items() if name != "as_of"}
+        )
         text = {name: pa.string() for name in said.text}
-        rows = [{name: _text(v) if name in text else v for name, v in row.items()} for row in self.rows]
+        rows = [
+            {name: _text(v) if name in text else v for name, v in row.items()} for row in self.rows
+        ]
         log = Log(rows, self.types | text, self.options | {"terminal": []})
-        states = slow_counts(log)[1]  # text sorts in another way, and so may records of the same time
+        states = slow_counts(log)[
+            1
+        ]  # text sorts in another way, and so may records of the same time
         terminal = [label for label in map(_text, self.options["terminal"]) if label in states]
         return replace(log, options=log.options | {"terminal": terminal})
 
@@ -67,7 +78,9 @@ class Record:
 def slow_counts(log: Log) -> tuple[dict[Key, Sums], set[Hashable], int]:
     """Records, weight and squared weight by task, state, action and next state; the states; how many were left out."""
     said, found, states, left_out = log.options, dict[Key, Sums](), set[Hashable](), 0
-    as_of = said["as_of"] or max((_moment(row["age"]) for row in log.rows if row.get("age") is not None), default=0.0)
+    as_of = said["as_of"] or max(
+        (_moment(row["age"]) for row in log.rows if row.get("age") is not None), default=0.0
+    )
     for record in _records(log):
         row = record.row
         state = _label(record.state, said["state"], said["bins"])
@@ -81,7 +94,11 @@ def slow_counts(log: Log) -> tuple[dict[Key, Sums], set[Hashable], int]:
             if state in said["terminal"]:
                 left_out += 1
                 continue
-            fallen = 0.5 ** ((as_of - _moment(row["age"])) / _seconds(said["half_life"])) if "age" in row else 1.0
+            fallen = (
+                0.5 ** ((as_of - _moment(row["age"])) / _seconds(said["half_life"]))
+                if "age" in row
+                else 1.0
+            )
             number, weight = row.get("count", 1), row.get("weight", 1.0) * fallen
             sums = found.setdefault((row.get("task"), state, action, next_state), [0, 0.0, 0.0])
             for place, value in enumerate((number, number * weight, number * weight**2)):
@@ -95,7 +112,9 @@ def _records(log: Log) -> Iterator[Record]:
 
     def coded(row: Row, columns: list[str], like: list[str]) -> tuple[Any, ...]:
         edges = [said["bins"].get(name) for name in like]
-        return tuple(_interval(row[c], e) if e else row[c] for c, e in zip(columns, edges, strict=True))
+        return tuple(
+            _interval(row[c], e) if e else row[c] for c, e in zip(columns, edges, strict=True)
+        )
 
     s, a = said["state"], said["action"]
     records = [Record(row, coded(row, s, s), coded(row, a, a)) for row in log.rows]
@@ -104,7 +123,14 @@ def _records(log: Log) -> Iterator[Record]:
         return
     yield from (r for r in records if None in (r.row["episode"], r.row["time"]))
     chain = [r for r in records if None not in (r.row["episode"], r.row["time"])]
-    chain.sort(key=lambda r: (r.row["episode"], r.row["time"], _nulls_first(r.state), _nulls_first(r.action)))
+    chain.sort(
+        key=lambda r: (
+            r.row["episode"],
+            r.row["time"],
+            _nulls_first(r.state),
+            _nulls_first(r.action),
+        )
+    )
     for record, following in zip_longest(chain, chain[1:]):
         if following is None or following.row["episode"] != record.row["episode"]:
             yield replace(record, is_last=True)
@@ -120,10 +146,14 @@ def _nulls_first(labels: tuple[Any, ...]) -> list[tuple[bool, Any]]:
 
 def _interval(value: float | None, edges: list[float]) -> int | None:
     """0 below the first edge, one too many above the last."""
-    return None if value is None else sum(value >= edge for edge in edges[:-1]) + (value > edges[-1])
+    return (
+        None if value is None else sum(value >= edge for edge in edges[:-1]) + (value > edges[-1])
+    )
 
 
-def _label(codes: tuple[Any, ...], columns: list[str], bins: dict[str, list[float]]) -> Hashable | None:
+def _label(
+    codes: tuple[Any, ...], columns: list[str], bins: dict[str, list[float]]
+) -> Hashable | None:
     """A label, or nothing where a part is missing or out of range."""
     parts = []
     for code, name in zip(codes, columns, strict=False):
@@ -131,7 +161,9 @@ def _label(codes: tuple[Any, ...], columns: list[str], bins: dict[str, list[floa
         if code is None or (edges and not 0 < code < len(edges)):
             return None
         last = edges and code == len(edges) - 1
-        parts.append(f"[{edges[code - 1]:g}, {edges[code]:g}{']' if last else ')'}" if edges else code)
+        parts.append(
+            f"[{edges[code - 1]:g}, {edges[code]:g}{']' if last else ')'}" if edges else code
+        )
     return tuple(parts) if len(columns) > 1 else parts[0]
 
 
@@ -152,17 +184,29 @@ def labelled(counts: TransitionCounts) -> dict[Key, Sums]:
     columns = (counts.batch, counts.state, counts.action, counts.next_state)
     sums = (counts.records, counts.weight, counts.weight_squared)
     return {
-        (tasks[t], counts.states.labels[s], counts.actions.labels[a], counts.states.labels[n]): list(values)
-        for t, s, a, n, *values in zip(*(column.tolist() for column in (*columns, *sums)), strict=True)
+        (
+            tasks[t],
+            counts.states.labels[s],
+            counts.actions.labels[a],
+            counts.states.labels[n],
+        ): list(values)
+        for t, s, a, n, *values in zip(
+            *(column.tolist() for column in (*columns, *sums)), strict=True
+        )
     }
 
 
-def assert_counts(found: TransitionCounts, expected: dict[Key, Sums], states: set[Hashable], log: Log) -> None:
+def assert_counts(
+    found: TransitionCounts, expected: dict[Key, Sums], states: set[Hashable], log: Log
+) -> None:
     counted = labelled(found)
     assert counted.keys() == expected.keys()
     assert [counted[key][0] for key in expected] == [sums[0] for sums in expected.values()]
     np.testing.assert_allclose(
-        [counted[key] for key in expected], list(expected.values()) or np.empty((0,)), rtol=1e-9, atol=1e-300
+        [counted[key] for key in expected],
+        list(expected.values()) or np.empty((0,)),
+        rtol=1e-9,
+        atol=1e-300,
     )
     assert set(found.states.labels) == states
     assert {found.states.labels[i] for i in found.terminal} == set(log.options["terminal"])

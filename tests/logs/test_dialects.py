@@ -15,8 +15,20 @@ import sqlglot
 from pastwise import Columns, count_transitions
 from pastwise.logs.query import grouped, prepare
 
-TYPES = {"who": "string", "at": "timestamp", "state": "string", "warmth": "float64", "did": "string"}
-TYPES |= {"then": "string", "warmth then": "float64", "times": "int64", "worth": "float64", "job": "string"}
+TYPES = {
+    "who": "string",
+    "at": "timestamp",
+    "state": "string",
+    "warmth": "float64",
+    "did": "string",
+}
+TYPES |= {
+    "then": "string",
+    "warmth then": "float64",
+    "times": "int64",
+    "worth": "float64",
+    "job": "string",
+}
 BOTH = {"state": ["state", "warmth"], "action": "did", "bins": {"warmth": [0, 10, 20]}}
 LOGS: dict[str, dict[str, Any]] = {
     "episode and time": {**BOTH, "episode": "who", "time": "at", "max_gap": "2h"},
@@ -28,11 +40,18 @@ LOGS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("dialect", ["bigquery", "clickhouse", "snowflake", "trino", "duckdb", "postgres"])
+@pytest.mark.parametrize(
+    "dialect", ["bigquery", "clickhouse", "snowflake", "trino", "duckdb", "postgres"]
+)
 @pytest.mark.parametrize("log", LOGS)
 def test_query_compiles(log: str, dialect: str) -> None:
     frame = nw.from_native(ibis.table(TYPES, name="log"))
-    query = str(ibis.to_sql(grouped(*prepare(frame, Columns.of(**LOGS[log]), as_of=0.0)).to_native(), dialect=dialect))
+    query = str(
+        ibis.to_sql(
+            grouped(*prepare(frame, Columns.of(**LOGS[log]), as_of=0.0)).to_native(),
+            dialect=dialect,
+        )
+    )
     assert len(sqlglot.parse(query, dialect=dialect)) == 1
     looks_ahead = "lead" in query.lower()
     assert looks_ahead == ("time" in LOGS[log])
@@ -41,7 +60,9 @@ def test_query_compiles(log: str, dialect: str) -> None:
 
 def test_shifts_of_the_table_itself_are_left_alone() -> None:
     rows = {"who": [1] * 5, "at": [1, 2, 3, 4, 5], "state": list("abcde"), "did": ["x"] * 5}
-    table = ibis.memtable(rows).mutate(before=ibis._.state.lag(2).over(order_by="at").fill_null("none"))
+    table = ibis.memtable(rows).mutate(
+        before=ibis._.state.lag(2).over(order_by="at").fill_null("none")
+    )
     counts = count_transitions(table, "before", "did", episode="who", time="at")
     assert counts.states.labels == ("a", "b", "c", "none")
     assert (counts.state.tolist(), counts.next_state.tolist()) == ([0, 1, 3, 3], [1, 2, 0, 3])

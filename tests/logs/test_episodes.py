@@ -26,18 +26,28 @@ COLUMNS = Columns.of("room", "did", episode="who", time="t")
 Row = tuple[int | None, int | None, str | None, str | None, float | None]
 """Who, when, state, action, propensity."""
 
-TYPES = {"who": pa.int64(), "t": pa.int64(), "room": pa.string(), "did": pa.string(), "chance": pa.float64()}
+TYPES = {
+    "who": pa.int64(),
+    "t": pa.int64(),
+    "room": pa.string(),
+    "did": pa.string(),
+    "chance": pa.float64(),
+}
 
 
 def table_of(rows: list[Row]) -> pa.Table:
     columns = zip(*rows, strict=True)
-    return pa.table({name: pa.array(column, TYPES[name]) for name, column in zip(TYPES, columns, strict=True)})
+    return pa.table(
+        {name: pa.array(column, TYPES[name]) for name, column in zip(TYPES, columns, strict=True)}
+    )
 
 
 def pieces(episodes: Episodes) -> list[list[tuple[str, str, str]]]:
     """Labels of the records of each episode."""
     found: list[list[tuple[str, str, str]]] = [[] for _ in range(episodes.number)]
-    for s, a, n, e in zip(episodes.state, episodes.action, episodes.next_state, episodes.episode, strict=True):
+    for s, a, n, e in zip(
+        episodes.state, episodes.action, episodes.next_state, episodes.episode, strict=True
+    ):
         found[e].append((str(STATES.labels[s]), str(ACTIONS.labels[a]), str(STATES.labels[n])))
     return found
 
@@ -47,7 +57,9 @@ def literal_pieces(rows: list[Row], max_gap: float) -> list[list[tuple[str, str,
     found: list[list[tuple[str, str, str]]] = []
     for who in sorted({row[0] for row in rows if row[0] is not None}):
         timed = [row for row in rows if row[0] == who and row[1] is not None]
-        mine = sorted(timed, key=lambda row: (row[1], row[2] is not None, row[2], row[3] is not None, row[3]))
+        mine = sorted(
+            timed, key=lambda row: (row[1], row[2] is not None, row[2], row[3] is not None, row[3])
+        )
         open_piece = False
         for (_, t, s, a, _), (_, later, n, _, _) in pairwise(mine):
             assert t is not None
@@ -114,12 +126,18 @@ Told = tuple[Row, str | None]
 
 
 def told_table(told: list[Told]) -> pa.Table:
-    return table_of([row for row, _ in told]).append_column("then", pa.array([n for _, n in told], pa.string()))
+    return table_of([row for row, _ in told]).append_column(
+        "then", pa.array([n for _, n in told], pa.string())
+    )
 
 
 def literal_chains(told: list[Told]) -> tuple[list[list[tuple[str, str, str]]], int]:
     """Row by row: a record goes on with its piece if the one before was earlier and led to it; and how many did not."""
-    placed: list[Any] = [(who, t, (s or "", a or "", n or "")) for (who, t, s, a, _), n in told if None not in (who, t)]
+    placed: list[Any] = [
+        (who, t, (s or "", a or "", n or ""))
+        for (who, t, s, a, _), n in told
+        if None not in (who, t)
+    ]
     found: list[list[tuple[str, str, str]]] = []
     broken, last = 0, (None, 0, ("", "", ""))
     for who, t, labels in sorted(placed):
@@ -145,7 +163,9 @@ def test_next_states_that_lead_elsewhere_break_the_chain(told: list[Told]) -> No
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             assert pieces(read_episodes(table, NEXT, STATES, ACTIONS)) == expected
-        assert [str(warning.message).split(" record")[0] for warning in caught] == [str(broken)] * (broken > 0)
+        assert [str(warning.message).split(" record")[0] for warning in caught] == [str(broken)] * (
+            broken > 0
+        )
 
 
 @given(ROWS)
@@ -164,7 +184,10 @@ def test_next_states_that_say_what_the_next_record_says_change_nothing(rows: lis
 def test_the_last_record_of_an_episode_has_its_next_state() -> None:
     told: list[Told] = list(zip(WALK, "abcab", strict=True))
     episodes = read_episodes(told_table(told), NEXT, STATES, ACTIONS)
-    assert pieces(episodes) == [[("b", "x", "a")], [("a", "x", "b"), ("b", "y", "c"), ("c", "x", "a")]]
+    assert pieces(episodes) == [
+        [("b", "x", "a")],
+        [("a", "x", "b"), ("b", "y", "c"), ("c", "x", "a")],
+    ]
 
 
 WALK: list[Row] = [
@@ -187,7 +210,9 @@ def test_propensities_go_along_and_those_of_unusable_records_do_not_matter() -> 
 @pytest.mark.parametrize("value", [0.0, 1.5, -1.0, float("nan"), None])
 def test_a_bad_propensity_is_named(value: float | None) -> None:
     rows = [*WALK[:2], (7, 1, "b", "y", value), *WALK[3:]]
-    with pytest.raises(ValueError, match=r"'chance' is .* in episode 7 at 1; it must lie in \(0, 1\]"):
+    with pytest.raises(
+        ValueError, match=r"'chance' is .* in episode 7 at 1; it must lie in \(0, 1\]"
+    ):
         read_episodes(table_of(rows), COLUMNS, STATES, ACTIONS, "chance")
 
 
@@ -200,11 +225,24 @@ def test_a_terminal_state_ends_an_episode() -> None:
 
 def test_several_fields_bins_dates_and_files(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
-    path.write_text("who,day,room,heat,did,chance\nann,2020-01-02,b,25,x,1\nann,2020-01-01,a,5,y,0.5\n")
-    columns = Columns.of(["room", "heat"], "did", episode="who", time="day", bins={"heat": [0, 10, 30]}, max_gap="36h")
+    path.write_text(
+        "who,day,room,heat,did,chance\nann,2020-01-02,b,25,x,1\nann,2020-01-01,a,5,y,0.5\n"
+    )
+    columns = Columns.of(
+        ["room", "heat"],
+        "did",
+        episode="who",
+        time="day",
+        bins={"heat": [0, 10, 30]},
+        max_gap="36h",
+    )
     states = Space([("a", "[0, 10)"), ("b", "[10, 30]")], ("room", "heat"))
     episodes = read_episodes(str(path), columns, states, ACTIONS, "chance")
-    assert (episodes.state.tolist(), episodes.action.tolist(), episodes.next_state.tolist()) == ([0], [1], [1])
+    assert (episodes.state.tolist(), episodes.action.tolist(), episodes.next_state.tolist()) == (
+        [0],
+        [1],
+        [1],
+    )
     assert episodes.propensity is not None
     assert episodes.propensity.tolist() == [0.5]
 
@@ -212,7 +250,9 @@ def test_several_fields_bins_dates_and_files(tmp_path: Path) -> None:
 def test_categories_and_dates_may_name_episodes() -> None:
     log = {"t": [0, 1, 0, 1], "room": list("abca"), "did": list("xyxy")}
     expected = [[("a", "x", "b")], [("c", "x", "a")]]
-    categories = pl.DataFrame(log | {"who": ["u", "u", "v", "v"]}).with_columns(pl.col("who").cast(pl.Categorical))
+    categories = pl.DataFrame(log | {"who": ["u", "u", "v", "v"]}).with_columns(
+        pl.col("who").cast(pl.Categorical)
+    )
     dates = log | {"who": [date(2020, 1, 1)] * 2 + [date(2020, 1, 2)] * 2}
     for table in (categories, dates):
         assert pieces(read_episodes(table, COLUMNS, STATES, ACTIONS)) == expected
@@ -228,14 +268,44 @@ def test_weights_ages_and_tasks_do_not_matter() -> None:
 @pytest.mark.parametrize(
     ("columns", "spaces", "propensity", "message"),
     [
-        (Columns.of("room", "did", "then"), (STATES, ACTIONS), None, "importance sampling needs .* episode and time"),
-        (Columns.of("room", "did", "then", episode="who"), (STATES, ACTIONS), None, "beside that of the next state"),
-        (Columns.of("room", "did", "then", time="t"), (STATES, ACTIONS), None, "name the columns of episode and time"),
+        (
+            Columns.of("room", "did", "then"),
+            (STATES, ACTIONS),
+            None,
+            "importance sampling needs .* episode and time",
+        ),
+        (
+            Columns.of("room", "did", "then", episode="who"),
+            (STATES, ACTIONS),
+            None,
+            "beside that of the next state",
+        ),
+        (
+            Columns.of("room", "did", "then", time="t"),
+            (STATES, ACTIONS),
+            None,
+            "name the columns of episode and time",
+        ),
         (replace(COLUMNS, count="t"), (STATES, ACTIONS), None, "a row for each record"),
         (replace(COLUMNS, time="T"), (STATES, ACTIONS), None, "no column 'T'"),
-        (COLUMNS, (STATES, ACTIONS), "chanse", "the log has no column 'chanse'; it has who, t, room, did, chance"),
-        (COLUMNS, (STATES, ACTIONS), "did", "propensity column 'did' must hold numbers, not String"),
-        (COLUMNS, (Space(["a", "bb", "c"]), ACTIONS), None, "state: unknown label 'b'; did you mean 'bb'?"),
+        (
+            COLUMNS,
+            (STATES, ACTIONS),
+            "chanse",
+            "the log has no column 'chanse'; it has who, t, room, did, chance",
+        ),
+        (
+            COLUMNS,
+            (STATES, ACTIONS),
+            "did",
+            "propensity column 'did' must hold numbers, not String",
+        ),
+        (
+            COLUMNS,
+            (Space(["a", "bb", "c"]), ACTIONS),
+            None,
+            "state: unknown label 'b'; did you mean 'bb'?",
+        ),
         (COLUMNS, (Space("ab"), ACTIONS), None, "next state: unknown label 'c'"),
         (COLUMNS, (STATES, Space("xz")), None, "action: unknown label 'y'"),
         (replace(COLUMNS, terminal=("d",)), (STATES, ACTIONS), None, "terminal: unknown label 'd'"),
@@ -254,7 +324,10 @@ def test_a_long_log_is_read_in_order() -> None:
     who, t = np.divmod(np.arange(10_000), 10)
     room, did = rng.integers(3, size=10_000), rng.integers(2, size=10_000)
     order = rng.permutation(10_000)
-    table = {name: column[order] for name, column in {"who": who, "t": t, "room": room, "did": did}.items()}
+    table = {
+        name: column[order]
+        for name, column in {"who": who, "t": t, "room": room, "did": did}.items()
+    }
     episodes = read_episodes(table, COLUMNS, Space.of_size(3), Space.of_size(2))
     followed = t < 9
     assert np.array_equal(episodes.state, room[followed])

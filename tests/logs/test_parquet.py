@@ -61,7 +61,9 @@ def test_files_of_different_dictionaries_are_one_log(
 
 
 def test_terminal_states_and_labels_that_occur_in_bad_records_only(tmp_path: Path) -> None:
-    log = pa.table({"s": ["x", "y", "z", None], "a": ["u", "u", None, "v"], "n": ["y", "y", "x", "x"]})
+    log = pa.table(
+        {"s": ["x", "y", "z", None], "a": ["u", "u", None, "v"], "n": ["y", "y", "x", "x"]}
+    )
     pq.write_table(log, tmp_path / "log.parquet")
     coded, grouped = both(tmp_path / "log.parquet", log, terminal="y")
     assert coded == grouped
@@ -76,7 +78,9 @@ def test_one_column_may_serve_twice(tmp_path: Path) -> None:
         pw.count_transitions(tmp_path / "log.parquet", "s", "a", "s")
 
 
-def test_too_many_transitions_for_an_array_go_to_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_transitions_for_an_array_go_to_the_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = table(500, 30, 3)
     pq.write_table(log, tmp_path / "log.parquet")
     monkeypatch.setattr(codes, "MOST_CELLS", 16 * 16 * 16)
@@ -114,12 +118,16 @@ def test_errors_are_the_engines(tmp_path: Path) -> None:
 
 def test_text_that_is_not_utf8_is_an_error_that_names_the_file(tmp_path: Path) -> None:
     text = pa.Array.from_buffers(pa.string(), 2, pa.array([b"\xff\xfe", b"ok"]).buffers())
-    pq.write_table(pa.table({"s": text, "a": ["x", "x"], "n": ["y", "y"]}), tmp_path / "bad.parquet")
+    pq.write_table(
+        pa.table({"s": text, "a": ["x", "x"], "n": ["y", "y"]}), tmp_path / "bad.parquet"
+    )
     with pytest.raises(ValueError, match=r"bad\.parquet: cannot be read"):
         pw.count_transitions(str(tmp_path / "bad.parquet"), **NAMES)
 
 
-def test_a_very_long_log_is_counted_in_wider_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_very_long_log_is_counted_in_wider_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Counts have 32 bits until there are more records than that can hold."""
     whole, path = table(1000, 5, 3), tmp_path / "log.parquet"
     pq.write_table(whole, path)

@@ -45,7 +45,10 @@ def _csv_file(log: Log, folder: Path) -> Path:
 
 def _json_file(log: Log, folder: Path) -> Path:
     path = folder / "log.jsonl"
-    lines = (json.dumps(row, default=lambda value: value.isoformat(), ensure_ascii=False) for row in log.rows)
+    lines = (
+        json.dumps(row, default=lambda value: value.isoformat(), ensure_ascii=False)
+        for row in log.rows
+    )
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return path
 
@@ -80,7 +83,11 @@ DAY = datetime(2024, 2, 27)
 SPECIAL = ",;|\t\n\"' \\[]ž€"
 
 
-texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from(SPECIAL), min_size=1, max_size=4)
+texts = st.text(
+    st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from(SPECIAL),
+    min_size=1,
+    max_size=4,
+)
 
 
 few_texts = st.lists(texts, min_size=3, max_size=3, unique=True)
@@ -132,8 +139,16 @@ OTHERS: dict[str, tuple[Any, Draw]] = {
 def logs(draw: st.DrawFn) -> Log:
     """Tables of all that a log may have, with values missing here and there."""
     rng = draw(st.randoms(use_true_random=True))
-    words, whole = one_of(*draw(few_texts)), one_of(*(rng.randint(-(2**40), 2**40) for _ in range(3)))
-    labels = [(pa.string(), words), (pa.int64(), whole), (pa.bool_(), one_of(False, True)), (pa.float64(), quarter)]
+    words, whole = (
+        one_of(*draw(few_texts)),
+        one_of(*(rng.randint(-(2**40), 2**40) for _ in range(3))),
+    )
+    labels = [
+        (pa.string(), words),
+        (pa.int64(), whole),
+        (pa.bool_(), one_of(False, True)),
+        (pa.float64(), quarter),
+    ]
     said: dict[str, Any] = {"next_state": None, "max_gap": None, "bins": {}, "age": None}
     said |= {"half_life": None, "as_of": None, "terminal": []}
     said |= {"state": ["the state", "and where"][: rng.choice([1, 1, 2])]}
@@ -148,7 +163,11 @@ def logs(draw: st.DrawFn) -> Log:
     if ordered:
         kind, times, gaps = rng.choice(TIMES)
         columns |= {"time": (kind, times), "episode": rng.choice(EPISODES)}
-        said |= {"episode": "episode", "time": "time", "max_gap": rng.choice([None, *gaps]) if chained else None}
+        said |= {
+            "episode": "episode",
+            "time": "time",
+            "max_gap": rng.choice([None, *gaps]) if chained else None,
+        }
     if not chained:
         said["next_state"] = [f"then {name}" for name in said["state"]]
         columns |= {f"then {name}": columns[name] for name in said["state"]}
@@ -160,14 +179,23 @@ def logs(draw: st.DrawFn) -> Log:
     for name in rng.sample(sorted(OTHERS), rng.choice([0, 0, 1, 2, 3])):
         said[name], columns[name] = name, OTHERS[name]
     rows = [
-        {name: None if rng.random() < gappy.get(name, 0) else value(rng) for name, (_, value) in columns.items()}
+        {
+            name: None if rng.random() < gappy.get(name, 0) else value(rng)
+            for name, (_, value) in columns.items()
+        }
         for _ in range(rng.choice([1, 6, 12, 20]))
     ]
     binned = {*said["bins"], *(f"then {name}" for name in said["bins"])}
     for name in {"time", "age", *binned} & columns.keys():  # a column without any value has no type
         rows[0][name] = columns[name][1](rng)
-    if chained and {"age", *OTHERS} & columns.keys():  # which of two that are alike is the later one?
-        plain = [name for name in ("episode", "time", *said["state"], *said["action"]) if name not in said["bins"]]
+    if (
+        chained and {"age", *OTHERS} & columns.keys()
+    ):  # which of two that are alike is the later one?
+        plain = [
+            name
+            for name in ("episode", "time", *said["state"], *said["action"])
+            if name not in said["bins"]
+        ]
         rows = list({tuple(row[name] for name in plain): row for row in rows}.values())
     log = Log(rows, {name: kind for name, (kind, _) in columns.items()}, said)
     states = sorted(slow_counts(log)[1], key=str)
@@ -233,20 +261,27 @@ def test_missing_value_breaks_the_chain_instead_of_bridging_it(column: str) -> N
 
     Without its time or episode it has no place, and the first is followed by the third.
     """
-    gappy = {name: [None if (name, i) == (column, 1) else v for i, v in enumerate(c)] for name, c in EPISODE.items()}
+    gappy = {
+        name: [None if (name, i) == (column, 1) else v for i, v in enumerate(c)]
+        for name, c in EPISODE.items()
+    }
     expected = {
         "state": set(),
         "action": {("a", "x", "b")},
         "day": {("a", "x", "c")},
         "who": {("a", "x", "c")},
     }
-    assert transitions(gappy, **CHAIN).keys() == expected[column] | {("c", "y", "d"), ("e", "x", "f")}
+    assert transitions(gappy, **CHAIN).keys() == expected[column] | {
+        ("c", "y", "d"),
+        ("e", "x", "f"),
+    }
 
 
 @pytest.mark.parametrize("kind", ["columns", "pandas", "polars", "pyarrow"])
 def test_episode_that_is_no_number_is_missing(kind: str, tmp_path: Path) -> None:
     rows = [
-        {"who": who, "day": day, "state": f"{day}", "action": "x"} for day, who in enumerate([1.0, 1.0, np.nan, np.nan])
+        {"who": who, "day": day, "state": f"{day}", "action": "x"}
+        for day, who in enumerate([1.0, 1.0, np.nan, np.nan])
     ]
     types = {"who": pa.float64(), "day": pa.int64(), "state": pa.string(), "action": pa.string()}
     assert transitions(KINDS[kind](Log(rows, types, {}), tmp_path), **CHAIN) == {("0", "x", "1"): 1}
@@ -261,14 +296,29 @@ def test_records_of_the_same_time_do_not_follow_each_other() -> None:
         "action": ["x"] * 4,
     }
     turned = {name: column[::-1] for name, column in twice.items()}
-    assert transitions(twice, **CHAIN) == transitions(turned, **CHAIN) == {("a", "x", "b"): 1, ("c", "x", "d"): 1}
+    assert (
+        transitions(twice, **CHAIN)
+        == transitions(turned, **CHAIN)
+        == {("a", "x", "b"): 1, ("c", "x", "d"): 1}
+    )
 
 
 @pytest.mark.parametrize("kind", ["columns", "polars"])
-def test_order_of_rows_does_not_matter_for_the_weight_of_records_of_the_same_time(kind: str, tmp_path: Path) -> None:
-    rows = [{"who": 1, "day": day, "state": s, "action": "x", "w": w} for day, s, w in ((1, "a", 1.0), (1, "a", 3.0))]
+def test_order_of_rows_does_not_matter_for_the_weight_of_records_of_the_same_time(
+    kind: str, tmp_path: Path
+) -> None:
+    rows = [
+        {"who": 1, "day": day, "state": s, "action": "x", "w": w}
+        for day, s, w in ((1, "a", 1.0), (1, "a", 3.0))
+    ]
     rows.append({"who": 1, "day": 2, "state": "b", "action": "x", "w": 5.0})
-    types = {"who": pa.int64(), "day": pa.int64(), "state": pa.string(), "action": pa.string(), "w": pa.float64()}
+    types = {
+        "who": pa.int64(),
+        "day": pa.int64(),
+        "state": pa.string(),
+        "action": pa.string(),
+        "w": pa.float64(),
+    }
     one, other = (KINDS[kind](Log(order, types, {}), tmp_path) for order in (rows, rows[::-1]))
     assert transitions(one, **CHAIN, weight="w") == transitions(other, **CHAIN, weight="w")
 
@@ -280,7 +330,10 @@ THEN: dict[str, list[Any]] = EPISODE | {"then": ["b", "c", "d", "a", "f", None]}
 def test_next_state_is_that_of_its_column_whatever_the_episode_says(beside: dict[str, Any]) -> None:
     """The last record of an episode has one as well; neither its episode nor its time need be known."""
     given = {"state": "state", "action": "action", "next_state": "then"}
-    placeless = THEN | {"who": ["ann", None, "ann", "ann", "bob", "bob"], "day": [1, 1, 1, None, 1, 2]}
+    placeless = THEN | {
+        "who": ["ann", None, "ann", "ann", "bob", "bob"],
+        "day": [1, 1, 1, None, 1, 2],
+    }
     for log in (THEN, placeless):
         assert counted(log, given | beside)[0] == counted(log, given)[0]
     assert transitions(placeless, next_state="then", **beside)["d", "y", "a"] == 1
@@ -289,11 +342,16 @@ def test_next_state_is_that_of_its_column_whatever_the_episode_says(beside: dict
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"day": ["early", "late"] * 3}, "the time column 'day' must hold numbers or dates, not String"),
+        (
+            {"day": ["early", "late"] * 3},
+            "the time column 'day' must hold numbers or dates, not String",
+        ),
         ({"who": None}, "the log has no column 'who'"),
     ],
 )
-def test_order_that_cannot_be_read_is_refused_beside_a_next_state_too(change: dict[str, Any], message: str) -> None:
+def test_order_that_cannot_be_read_is_refused_beside_a_next_state_too(
+    change: dict[str, Any], message: str
+) -> None:
     log = {name: values for name, values in (THEN | change).items() if values is not None}
     with pytest.raises(ValueError, match=message):
         count_transitions(log, "state", "action", "then", **CHAIN)
@@ -312,7 +370,9 @@ def dated(*moments: Any, kind: Any = None) -> Log:
 
 
 def aged(table: Any, half_life: Any, **options: Any) -> TransitionCounts:
-    return count_transitions(table, "state", "action", "then", age="at", half_life=half_life, **options)
+    return count_transitions(
+        table, "state", "action", "then", age="at", half_life=half_life, **options
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -326,12 +386,20 @@ def aged(table: Any, half_life: Any, **options: Any) -> TransitionCounts:
         (timedelta(weeks=2), timedelta(weeks=2)),
     ],
 )
-def test_weight_halves_with_every_half_life(kind: str, half_life: Any, before: timedelta, tmp_path: Path) -> None:
+def test_weight_halves_with_every_half_life(
+    kind: str, half_life: Any, before: timedelta, tmp_path: Path
+) -> None:
     """At any hour of the day."""
-    for latest in (NOON, NOON + timedelta(hours=11, minutes=59, seconds=58), datetime(1969, 7, 20, 20, 17, 40)):
+    for latest in (
+        NOON,
+        NOON + timedelta(hours=11, minutes=59, seconds=58),
+        datetime(1969, 7, 20, 20, 17, 40),
+    ):
         counts = aged(KINDS[kind](dated(latest, latest - before), tmp_path), half_life)
         span = seconds(half_life) if isinstance(half_life, str) else half_life.total_seconds()
-        np.testing.assert_allclose(counts.weight, [1, 0.5 ** (before.total_seconds() / span)], rtol=1e-9)
+        np.testing.assert_allclose(
+            counts.weight, [1, 0.5 ** (before.total_seconds() / span)], rtol=1e-9
+        )
         assert counts.decay == Decay((latest - datetime(1970, 1, 1)).total_seconds(), span)
 
 
@@ -343,7 +411,13 @@ def test_fractions_of_a_second_count(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_dates_across_leap_days_and_centuries(kind: str, tmp_path: Path) -> None:
-    days = [date(2000, 3, 1), date(2000, 2, 28), date(1999, 12, 31), date(1900, 3, 1), date(1900, 2, 28)]
+    days = [
+        date(2000, 3, 1),
+        date(2000, 2, 28),
+        date(1999, 12, 31),
+        date(1900, 3, 1),
+        date(1900, 2, 28),
+    ]
     table = KINDS[kind](dated(*days, kind=pa.date32()), tmp_path)
     found = np.log2(aged(table, "100d").weight)
     np.testing.assert_allclose(found, [-(days[0] - day).days / 100 for day in days], atol=1e-9)
@@ -352,9 +426,13 @@ def test_dates_across_leap_days_and_centuries(kind: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 @pytest.mark.parametrize("zone", [None, "UTC", "Europe/Prague"])
 @pytest.mark.parametrize("kind", ["pyarrow", "pandas", "polars", "parquet"])
-def test_moments_of_any_resolution_and_time_zone(kind: str, zone: str | None, unit: str, tmp_path: Path) -> None:
+def test_moments_of_any_resolution_and_time_zone(
+    kind: str, zone: str | None, unit: str, tmp_path: Path
+) -> None:
     """What is stored with a time zone is a moment in universal time."""
-    table = KINDS[kind](dated(NOON, NOON - timedelta(hours=3), kind=pa.timestamp(unit, zone)), tmp_path)
+    table = KINDS[kind](
+        dated(NOON, NOON - timedelta(hours=3), kind=pa.timestamp(unit, zone)), tmp_path
+    )
     counts = aged(table, "1h")
     assert counts.weight.tolist() == pytest.approx([1, 0.125])
     assert counts.decay == Decay((NOON - datetime(1970, 1, 1)).total_seconds(), 3600)
@@ -368,13 +446,19 @@ def test_moments_do_not_depend_on_the_time_zone_of_the_machine() -> None:
         "print(count_transitions(log, 's', 'a', 'n', age='at', half_life='1h').decay.as_of)"
     )
     environment = {**os.environ, "TZ": "America/New_York"}
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
     assert float(done.stdout) == 1e9
 
 
 def test_offsets_in_a_file_count(tmp_path: Path) -> None:
     """An hour passes between 2:30 of the summer and 2:30 of the winter."""
-    rows = ["who,at,state,action", "1,2024-10-27T02:30:00+02:00,a,x", "1,2024-10-27T02:30:00+01:00,b,x"]
+    rows = [
+        "who,at,state,action",
+        "1,2024-10-27T02:30:00+02:00,a,x",
+        "1,2024-10-27T02:30:00+01:00,b,x",
+    ]
     (tmp_path / "log.csv").write_text("\n".join([*rows, "1,2024-10-27T03:30:00+01:00,c,x\n"]))
     found = transitions(tmp_path / "log.csv", episode="who", time="at", max_gap="1h")
     assert found == {("a", "x", "b"): 1, ("b", "x", "c"): 1}
@@ -397,7 +481,12 @@ def test_seconds_since_1970_do_not_overflow(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:the log has a single transition")
-@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xy"), st.integers(0, 30)), min_size=2), st.data())
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("ab"), st.sampled_from("xy"), st.integers(0, 30)), min_size=2
+    ),
+    st.data(),
+)
 def test_sum_of_shards_is_the_count_of_all_as_of_the_latest_date(
     records: list[tuple[str, str, int]], data: st.DataObject
 ) -> None:
@@ -407,7 +496,9 @@ def test_sum_of_shards_is_the_count_of_all_as_of_the_latest_date(
         state, action, at = zip(*some, strict=True)
         return pl.DataFrame({"state": state, "action": action, "then": state, "at": at})
 
-    whole, one, other = (aged(shard(some), 3) for some in (records, records[:place], records[place:]))
+    whole, one, other = (
+        aged(shard(some), 3) for some in (records, records[:place], records[place:])
+    )
     both = one + other
     assert both.decay == whole.decay
     assert labelled(both).keys() == labelled(whole).keys()
@@ -436,7 +527,9 @@ def test_lower_edges_are_included_and_so_is_the_last(kind: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=5)
-@given(values=st.lists(st.integers(-20, 20).map(lambda n: n / 4), min_size=2, max_size=9, unique=True))
+@given(
+    values=st.lists(st.integers(-20, 20).map(lambda n: n / 4), min_size=2, max_size=9, unique=True)
+)
 def test_quantiles_have_equal_shares(kind: str, folder: Path, values: list[float]) -> None:
     """The edges are those of NumPy; the next states do not count."""
     rows = [{"state": value, "action": "x", "then": values[0]} for value in values]
@@ -444,13 +537,21 @@ def test_quantiles_have_equal_shares(kind: str, folder: Path, values: list[float
     log = Log(rows, {"state": pa.float64(), "action": pa.string(), "then": pa.float64()}, {})
     columns = Columns.of("state", "action", "then", bins={"state": 4})
     found = read_log(KINDS[kind](log, folder), columns)
-    np.testing.assert_allclose(found.columns.bins["state"], np.quantile(values, [0, 0.25, 0.5, 0.75, 1]), rtol=1e-12)
+    np.testing.assert_allclose(
+        found.columns.bins["state"], np.quantile(values, [0, 0.25, 0.5, 0.75, 1]), rtol=1e-12
+    )
     assert found.counts.num_records == len(values)
 
 
 def test_intervals_of_like_edges_can_be_told_apart() -> None:
-    log = {"state": [1_000_000.5, 1_000_001.5], "action": ["x", "x"], "then": [1_000_000.5, 1_000_000.5]}
-    counts = count_transitions(log, "state", "action", "then", bins={"state": [1_000_000, 1_000_001, 1_000_002]})
+    log = {
+        "state": [1_000_000.5, 1_000_001.5],
+        "action": ["x", "x"],
+        "then": [1_000_000.5, 1_000_000.5],
+    }
+    counts = count_transitions(
+        log, "state", "action", "then", bins={"state": [1_000_000, 1_000_001, 1_000_002]}
+    )
     ends = [[float(end) for end in str(label)[1:-1].split(", ")] for label in counts.states.labels]
     assert ends == [[1_000_000, 1_000_001], [1_000_001, 1_000_002]]
 
@@ -464,7 +565,9 @@ def test_edges_may_be_infinite() -> None:
 
 def test_intervals_are_ordered_by_their_lower_end() -> None:
     log = {"state": [-15, -2, 2, 150], "action": ["x"] * 4, "then": [-15, -2, 2, 150]}
-    counts = count_transitions(log, "state", "action", "then", bins={"state": [-20, -10, 0, 10, 200]})
+    counts = count_transitions(
+        log, "state", "action", "then", bins={"state": [-20, -10, 0, 10, 200]}
+    )
     assert counts.states.labels == ("[-20, -10)", "[-10, 0)", "[0, 10)", "[10, 200]")
 
 
@@ -479,7 +582,9 @@ def test_intervals_are_ordered_by_their_lower_end() -> None:
 )
 def test_column_that_cannot_be_cut_is_refused(values: list[Any], bins: Any, message: str) -> None:
     kind = pa.string() if "a" in values else pa.float64()
-    log = pa.table({"state": pa.array(values, kind), "action": ["x", "x"], "then": pa.array(values, kind)})
+    log = pa.table(
+        {"state": pa.array(values, kind), "action": ["x", "x"], "then": pa.array(values, kind)}
+    )
     with pytest.raises(ValueError, match="state") as error:
         count_transitions(log, "state", "action", "then", bins={"state": bins})
     assert str(error.value) == message
@@ -494,12 +599,17 @@ def test_column_that_cannot_be_cut_is_refused(values: list[Any], bins: Any, mess
         ([0.5, -1.5, 3.0], (-1.5, 0.5, 3.0)),
         ([True, False, True], (False, True)),
         ([date(2024, 1, 2), date(2024, 1, 1), date(2024, 1, 1)], ("2024-01-01", "2024-01-02")),
-        ([datetime(2024, 1, 1, 5), datetime(2024, 1, 1)] * 2, ("2024-01-01T00:00:00", "2024-01-01T05:00:00")),
+        (
+            [datetime(2024, 1, 1, 5), datetime(2024, 1, 1)] * 2,
+            ("2024-01-01T00:00:00", "2024-01-01T05:00:00"),
+        ),
         ([time(5), time(4, 30)], ("04:30:00", "05:00:00")),
         ([Decimal("1.50"), Decimal("-2.25")], (-2.25, 1.5)),
     ],
 )
-def test_labels_are_sorted_and_of_the_type_that_they_had(values: list[Any], labels: tuple[Hashable, ...]) -> None:
+def test_labels_are_sorted_and_of_the_type_that_they_had(
+    values: list[Any], labels: tuple[Hashable, ...]
+) -> None:
     counts = count_transitions({"s": values, "a": values, "n": values}, "s", "a", "n")
     for space in (counts.states, counts.actions):
         assert tuple(space.labels) == labels
@@ -527,7 +637,11 @@ def test_labels_that_are_categories_are_what_they_say() -> None:
     kinds = {name: pa.dictionary(pa.int8(), pa.string()) for name in values}
     arrow = pa.table({name: pa.array(column).cast(kinds[name]) for name, column in values.items()})
     enum = pl.Enum(["c", "b", "a"])
-    for table in (arrow, arrow.to_pandas(), pl.DataFrame(values, {"s": enum, "a": pl.Categorical, "n": enum})):
+    for table in (
+        arrow,
+        arrow.to_pandas(),
+        pl.DataFrame(values, {"s": enum, "a": pl.Categorical, "n": enum}),
+    ):
         found = transitions(table, state="s", action="a", next_state="n")
         assert found == {("b", "y", "a"): 1, ("a", "x", "c"): 1}
 
@@ -535,15 +649,24 @@ def test_labels_that_are_categories_are_what_they_say() -> None:
 @pytest.mark.parametrize("kind", ["columns", "polars", "csv"])
 def test_zero_is_one_label_whatever_its_sign(kind: str, tmp_path: Path) -> None:
     rows = [{"state": 0.0, "action": "x", "then": -0.0}, {"state": 1.5, "action": "x", "then": 0.0}]
-    log = Log(rows, {"state": pa.float64(), "action": pa.string(), "then": pa.float64()}, {"text_labels": False})
+    log = Log(
+        rows,
+        {"state": pa.float64(), "action": pa.string(), "then": pa.float64()},
+        {"text_labels": False},
+    )
     found = transitions(KINDS[kind](log, tmp_path), next_state="then", text_labels=False)
     assert found == {(0.0, "x", 0.0): 1, (1.5, "x", 0.0): 1}
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("csv", "json", "pandas, nullable")])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind not in ("csv", "json", "pandas, nullable")]
+)
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_state_that_is_no_number_is_left_out(kind: str, bad: float, tmp_path: Path) -> None:
-    rows = [{"state": s, "action": "x", "then": n} for s, n in ((1.0, 2.0), (bad, 2.0), (2.0, bad), (2.0, 1.0))]
+    rows = [
+        {"state": s, "action": "x", "then": n}
+        for s, n in ((1.0, 2.0), (bad, 2.0), (2.0, bad), (2.0, 1.0))
+    ]
     log = Log(rows, {"state": pa.float64(), "action": pa.string(), "then": pa.float64()}, {})
     with pytest.warns(LogWarning) as caught:
         counts = count_transitions(KINDS[kind](log, tmp_path), "state", "action", "then")
@@ -554,14 +677,22 @@ def test_state_that_is_no_number_is_left_out(kind: str, bad: float, tmp_path: Pa
 def test_whole_states_may_have_next_states_with_gaps() -> None:
     """A column of whole numbers with a gap is one of fractions in many libraries."""
     for gap in (None, np.nan, np.inf):
-        found = transitions({"state": [1, 2], "action": ["x", "x"], "then": [2.0, gap]}, next_state="then")
+        found = transitions(
+            {"state": [1, 2], "action": ["x", "x"], "then": [2.0, gap]}, next_state="then"
+        )
         assert found == {(1, "x", 2): 1}
 
 
 def test_text_is_text_however_it_is_stored() -> None:
     kinds = (pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string()))
     for kind, other in permutations(kinds, 2):
-        log = pa.table({"state": pa.array(["a", "b"], kind), "action": ["x", "x"], "then": pa.array(["b", "c"], other)})
+        log = pa.table(
+            {
+                "state": pa.array(["a", "b"], kind),
+                "action": ["x", "x"],
+                "then": pa.array(["b", "c"], other),
+            }
+        )
         assert transitions(log, next_state="then") == {("a", "x", "b"): 1, ("b", "x", "c"): 1}
 
 
@@ -581,9 +712,13 @@ def test_long_numbers_are_told_apart_whatever_the_type_of_the_next_state(narrow:
         ([True], [date(2024, 1, 1)]),
     ],
 )
-def test_states_and_next_states_of_different_types_are_refused(states: list[Any], next_states: list[Any]) -> None:
+def test_states_and_next_states_of_different_types_are_refused(
+    states: list[Any], next_states: list[Any]
+) -> None:
     log = {"state": states, "action": ["x"] * len(states), "then": next_states}
-    with pytest.raises(ValueError, match="the state 'state' and its next state are of different types"):
+    with pytest.raises(
+        ValueError, match="the state 'state' and its next state are of different types"
+    ):
         count_transitions(log, "state", "action", "then")
 
 
@@ -591,8 +726,12 @@ def test_states_and_next_states_of_different_types_are_refused(states: list[Any]
 @pytest.mark.parametrize("column", ["state", "action"])
 def test_column_of_what_is_no_label_is_refused(value: Any, column: str) -> None:
     log = {"state": ["a"], "action": ["x"], "then": ["a"]} | {column: [value]}
-    with pytest.raises(ValueError, match=r"a label is text, a number or a boolean|of different types") as error:
-        count_transitions(log | ({"then": [value]} if column == "state" else {}), "state", "action", "then")
+    with pytest.raises(
+        ValueError, match=r"a label is text, a number or a boolean|of different types"
+    ) as error:
+        count_transitions(
+            log | ({"then": [value]} if column == "state" else {}), "state", "action", "then"
+        )
     assert f"'{column}'" in str(error.value)
 
 
@@ -600,7 +739,10 @@ def test_free_text_is_refused_and_named(monkeypatch: pytest.MonkeyPatch) -> None
     log = {"note": [f"note {i}" for i in range(12)], "did": ["x"] * 12, "then": ["note 1"] * 12}
     assert len(count_transitions(log, "note", "did", "then").states) == 12
     monkeypatch.setattr(decode, "MAX_LABELS", 11)
-    with pytest.raises(ValueError, match="the column 'note' has 12 different values: is it free text or an identifier"):
+    with pytest.raises(
+        ValueError,
+        match="the column 'note' has 12 different values: is it free text or an identifier",
+    ):
         count_transitions(log, "note", "did", "then")
 
 
@@ -616,7 +758,11 @@ def test_one_row_is_a_log() -> None:
 
 
 def test_what_is_left_out_is_counted_in_a_warning_where_it_was_asked_for() -> None:
-    log = {"s": ["a", None, None, "b", "b"], "a": ["x", "x", "y", None, "x"], "n": ["a", "a", "b", "b", "a"]}
+    log = {
+        "s": ["a", None, None, "b", "b"],
+        "a": ["x", "x", "y", None, "x"],
+        "n": ["a", "a", "b", "b", "a"],
+    }
     with pytest.warns(LogWarning) as caught:
         counts = count_transitions(log, "s", "a", "n")
     assert counts.num_records == 2
@@ -640,7 +786,9 @@ def test_log_without_any_transition_is_refused_with_the_reason(
     kind: str, change: dict[str, Any], reason: str, tmp_path: Path
 ) -> None:
     columns = {"s": ["a", "b"], "a": ["x", "x"], "n": ["b", "b"]} | change
-    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    rows = [
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
+    ]
     log = Log(rows, {name: pa.null() if name in change else pa.string() for name in columns}, {})
     with pytest.raises(ValueError, match=f"no usable transition: {reason}"):
         count_transitions(KINDS[kind](log, tmp_path), "s", "a", "n")
@@ -714,7 +862,11 @@ GOOD = {"s": ["a", "a", "b"], "a": ["x", "x", "y"], "n": ["b", "b", "a"]}
         ("weight", -1.0, "the weight column 'c' has values that are not positive"),
         ("weight", -np.inf, "the weight column 'c' has values that are not positive"),
         ("weight", np.inf, "the weight column 'c' has infinite values"),
-        ("weight", np.nan, "the weight column 'c' has missing values or values that are not numbers"),
+        (
+            "weight",
+            np.nan,
+            "the weight column 'c' has missing values or values that are not numbers",
+        ),
         ("weight", None, "the weight column 'c' has missing values or values that are not numbers"),
     ],
 )
@@ -722,7 +874,9 @@ def test_bad_counts_and_weights_are_refused(
     kind: str, column: str, value: float | None, message: str, tmp_path: Path
 ) -> None:
     columns: dict[str, list[Any]] = GOOD | {"c": [1.0, value, 2.0]}
-    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    rows = [
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
+    ]
     log = Log(rows, {name: pa.float64() if name == "c" else pa.string() for name in columns}, {})
     said: dict[str, Any] = {column: "c"}
     with pytest.raises(ValueError, match=message):
@@ -732,17 +886,49 @@ def test_bad_counts_and_weights_are_refused(
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
-        ({"c": ["1", "2", "3"]}, {"count": "c"}, "the count column 'c' must hold numbers or dates, not String"),
-        ({"c": ["1", "2", "3"]}, {"weight": "c"}, "the weight column 'c' must hold numbers or dates, not String"),
-        ({"c": ["1", "2", "3"]}, {"age": "c", "half_life": 1}, "the age column 'c' must hold numbers or dates"),
-        ({"c": ["1", "2", "3"]}, {"age": "c", "half_life": "1d"}, "the age column 'c' must hold numbers or dates"),
-        ({"c": [1, 2, 3]}, {"age": "c", "half_life": "1d"}, "holds numbers, not dates: give the span '1d' as a number"),
-        ({"c": [date(2024, 1, 1)] * 3}, {"age": "c", "half_life": 3}, "needs a unit, as in 36h or 30d"),
+        (
+            {"c": ["1", "2", "3"]},
+            {"count": "c"},
+            "the count column 'c' must hold numbers or dates, not String",
+        ),
+        (
+            {"c": ["1", "2", "3"]},
+            {"weight": "c"},
+            "the weight column 'c' must hold numbers or dates, not String",
+        ),
+        (
+            {"c": ["1", "2", "3"]},
+            {"age": "c", "half_life": 1},
+            "the age column 'c' must hold numbers or dates",
+        ),
+        (
+            {"c": ["1", "2", "3"]},
+            {"age": "c", "half_life": "1d"},
+            "the age column 'c' must hold numbers or dates",
+        ),
+        (
+            {"c": [1, 2, 3]},
+            {"age": "c", "half_life": "1d"},
+            "holds numbers, not dates: give the span '1d' as a number",
+        ),
+        (
+            {"c": [date(2024, 1, 1)] * 3},
+            {"age": "c", "half_life": 3},
+            "needs a unit, as in 36h or 30d",
+        ),
         ({"c": [None] * 3}, {"age": "c", "half_life": 3}, "'c'"),
-        ({"c": pa.nulls(3, pa.int64())}, {"age": "c", "half_life": 3}, "the age column 'c' has no value"),
+        (
+            {"c": pa.nulls(3, pa.int64())},
+            {"age": "c", "half_life": 3},
+            "the age column 'c' has no value",
+        ),
         ({"c": [1.0, np.inf, 3.0]}, {"age": "c", "half_life": 3}, "the age column 'c'"),
         ({"c": [1.0, 2e6, 3.0]}, {"age": "c", "half_life": 3, "as_of": 0.0}, "as_of"),
-        ({"c": [1, 2, 3]}, {"age": "c", "half_life": 3, "as_of": np.inf}, "as_of must be finite, not inf"),
+        (
+            {"c": [1, 2, 3]},
+            {"age": "c", "half_life": 3, "as_of": np.inf},
+            "as_of must be finite, not inf",
+        ),
         ({"c": ["k", None, "l"]}, {"task": "c"}, "the task column 'c' has missing values"),
     ],
 )
@@ -760,7 +946,9 @@ def test_length_of_time_is_no_date(kind: str, value: Any, tmp_path: Path) -> Non
     rows = [{"who": 1, "at": value, "state": "a", "action": "x"}] * 2
     types = {"who": pa.int64(), "at": None, "state": pa.string(), "action": pa.string()}
     with pytest.raises(ValueError, match="at") as error:
-        count_transitions(KINDS[kind](Log(rows, types, {}), tmp_path), "state", "action", episode="who", time="at")
+        count_transitions(
+            KINDS[kind](Log(rows, types, {}), tmp_path), "state", "action", episode="who", time="at"
+        )
     assert "\n" not in str(error.value)
 
 
@@ -773,13 +961,21 @@ def test_rows_of_no_record_are_no_record() -> None:
 
 def test_task_of_a_record_that_is_left_out_may_be_missing() -> None:
     with pytest.warns(LogWarning, match="without state"):
-        counts = count_transitions(GOOD | {"s": [None, "a", "b"], "t": [None, "k", "l"]}, "s", "a", "n", task="t")
+        counts = count_transitions(
+            GOOD | {"s": [None, "a", "b"], "t": [None, "k", "l"]}, "s", "a", "n", task="t"
+        )
     assert labelled(counts).keys() == {("k", "a", "x", "b"), ("l", "b", "y", "a")}
 
 
 def test_columns_from_what_people_write() -> None:
     columns = Columns.of(
-        "s", ["a", "b"], episode="e", time="t", max_gap=timedelta(hours=36), terminal="won", bins={"a": [0, 1], "b": 4}
+        "s",
+        ["a", "b"],
+        episode="e",
+        time="t",
+        max_gap=timedelta(hours=36),
+        terminal="won",
+        bins={"a": [0, 1], "b": 4},
     )
     assert columns.state == ("s",)
     assert columns.action == ("a", "b")
@@ -804,11 +1000,22 @@ def test_labels_of_a_file_are_text_but_for_the_binned() -> None:
     "columns",
     [
         Columns.of("s", "a", "n"),
-        Columns.of(["s", "r"], ["a"], ["n", "m"], terminal=[("x", 1), ("y", True)], task="k", text_labels=False),
-        Columns.of("s", "a", episode="e", time="t", max_gap="36h", bins={"s": [0, 2.5, 10], "a": 3}),
+        Columns.of(
+            ["s", "r"],
+            ["a"],
+            ["n", "m"],
+            terminal=[("x", 1), ("y", True)],
+            task="k",
+            text_labels=False,
+        ),
+        Columns.of(
+            "s", "a", episode="e", time="t", max_gap="36h", bins={"s": [0, 2.5, 10], "a": 3}
+        ),
         Columns.of("s", "a", "n", bins={"s": [-np.inf, 0, np.inf]}),
         Columns.of("s", "a", "n", episode="e", time="t"),
-        Columns.of("s", "a", "n", age="d", half_life=2, count="c", weight="w", terminal=[5, "five", False]),
+        Columns.of(
+            "s", "a", "n", age="d", half_life=2, count="c", weight="w", terminal=[5, "five", False]
+        ),
     ],
 )
 def test_columns_survive_json(columns: Columns) -> None:
@@ -827,15 +1034,24 @@ def test_columns_survive_json(columns: Columns) -> None:
         ({"next_state": None, "time": "t"}, "give the next state's column, or episode and time"),
         ({"next_state": ["n", "m"]}, "1 state columns need as many next-state columns, not 2"),
         ({"max_gap": 3}, "here a column tells them: leave out max_gap, or the next state's column"),
-        ({"episode": "e", "time": "t", "max_gap": 3}, "leave out max_gap, or the next state's column"),
+        (
+            {"episode": "e", "time": "t", "max_gap": 3},
+            "leave out max_gap, or the next state's column",
+        ),
         ({"next_state": None, "max_gap": 3}, "give the next state's column, or episode and time"),
         ({"age": "d"}, "age and half_life go together"),
         ({"half_life": 3}, "age and half_life go together"),
         ({"bins": {"n": [0, 1]}}, "bins: 'n' is no state or action column"),
         ({"bins": {"s": 0}}, "bins: 's' needs at least one bin, not 0"),
         ({"bins": {"s": [1]}}, "bins: the edges of 's' must be at least two, ascending; got [1.0]"),
-        ({"bins": {"s": [1, 1]}}, "bins: the edges of 's' must be at least two, ascending; got [1.0, 1.0]"),
-        ({"bins": {"s": [1, np.nan]}}, "bins: the edges of 's' must be at least two, ascending; got [1.0, nan]"),
+        (
+            {"bins": {"s": [1, 1]}},
+            "bins: the edges of 's' must be at least two, ascending; got [1.0, 1.0]",
+        ),
+        (
+            {"bins": {"s": [1, np.nan]}},
+            "bins: the edges of 's' must be at least two, ascending; got [1.0, nan]",
+        ),
         ({"bins": {"s": ["low", "high"]}}, "bins"),
         ({"action": "s"}, "the column 's' is named twice"),
         ({"state": ["s", "s"], "next_state": ["n", "m"]}, "the column 's' is named twice"),
@@ -846,10 +1062,16 @@ def test_columns_survive_json(columns: Columns) -> None:
         ({"age": "d", "half_life": "0d"}, "must be positive, not 0d"),
         ({"age": "d", "half_life": timedelta(0)}, "must be positive"),
         ({"age": "d", "half_life": timedelta(days=-1)}, "must be positive"),
-        ({"age": "d", "half_life": "a week"}, "needs a unit, as in 36h or 30d (s, min, h, d, w); got 'a week'"),
+        (
+            {"age": "d", "half_life": "a week"},
+            "needs a unit, as in 36h or 30d (s, min, h, d, w); got 'a week'",
+        ),
         ({"age": "d", "half_life": "3 years"}, "needs a unit, as in 36h or 30d"),
         ({"age": "d", "half_life": "1.2.3d"}, "1.2.3d"),
-        ({"next_state": None, "episode": "e", "time": "t", "max_gap": 0}, "max_gap must be positive, not 0"),
+        (
+            {"next_state": None, "episode": "e", "time": "t", "max_gap": 0},
+            "max_gap must be positive, not 0",
+        ),
     ],
 )
 def test_columns_that_make_no_sense_are_refused(given: dict[str, Any], message: str) -> None:
@@ -866,7 +1088,14 @@ def test_columns_know_their_bins_exactly(bins: Any) -> None:
 
 @pytest.mark.parametrize(
     ("span", "expected"),
-    [("10s", 10), ("1.5min", 90), ("36h", 129_600), ("2d", 172_800), (" 1 w ", 604_800), (".5h", 1800)],
+    [
+        ("10s", 10),
+        ("1.5min", 90),
+        ("36h", 129_600),
+        ("2d", 172_800),
+        (" 1 w ", 604_800),
+        (".5h", 1800),
+    ],
 )
 def test_spans_in_seconds(span: str, expected: float) -> None:
     assert seconds(span) == expected
@@ -878,7 +1107,9 @@ def test_span_without_a_known_unit_is_refused(span: Any) -> None:
         seconds(span)
 
 
-@pytest.mark.parametrize("span", [timedelta(microseconds=1), timedelta(days=10_000), timedelta(seconds=1.5)])
+@pytest.mark.parametrize(
+    "span", [timedelta(microseconds=1), timedelta(days=10_000), timedelta(seconds=1.5)]
+)
 def test_any_length_of_time_is_a_span(span: timedelta) -> None:
     columns = Columns.of("s", "a", "n", age="d", half_life=span)
     assert seconds(str(columns.half_life)) == pytest.approx(span.total_seconds())
@@ -899,7 +1130,13 @@ def test_ties_are_seen_whatever_else_is_missing() -> None:
         log = {"s": state, "a": ["x"] * 4, "e": [1] * 4, "t": moment, "age": age}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            counts = count_transitions(log, "s", "a", episode="e", time="t", age="age", half_life=1.0)
+            counts = count_transitions(
+                log, "s", "a", episode="e", time="t", age="age", half_life=1.0
+            )
         labels = counts.states.labels
-        found.add(tuple((labels[s], labels[n]) for s, n in zip(counts.state, counts.next_state, strict=True)))
+        found.add(
+            tuple(
+                (labels[s], labels[n]) for s, n in zip(counts.state, counts.next_state, strict=True)
+            )
+        )
     assert len(found) == 1

@@ -30,12 +30,16 @@ def labelled(counts: TransitionCounts) -> dict[tuple[Any, ...], int]:
     """Number of records by label."""
     spaces = (counts.states, counts.actions, counts.states)
     indices = zip(counts.state, counts.action, counts.next_state, strict=True)
-    keys = (tuple(space.labels[i] for space, i in zip(spaces, index, strict=True)) for index in indices)
+    keys = (
+        tuple(space.labels[i] for space, i in zip(spaces, index, strict=True)) for index in indices
+    )
     return dict(zip(keys, counts.records.tolist(), strict=True))
 
 
 def read(table: Any, **options: Any) -> dict[tuple[Any, ...], int]:
-    return labelled(count_transitions(table, **{"state": "s", "action": "a", "next_state": "n", **options}))
+    return labelled(
+        count_transitions(table, **{"state": "s", "action": "a", "next_state": "n", **options})
+    )
 
 
 @pytest.fixture
@@ -61,7 +65,12 @@ Write = Callable[..., Path]
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
 def test_delimiters_and_line_ends(write: Write, delimiter: str, line_end: str) -> None:
     text = TEXT.replace(",", delimiter).replace("\n", line_end)
-    for given in (text, text.removesuffix(line_end), "\ufeff" + text, text.replace("cold", '"cold"')):
+    for given in (
+        text,
+        text.removesuffix(line_end),
+        "\ufeff" + text,
+        text.replace("cold", '"cold"'),
+    ):
         assert read(write(given)) == COUNTS
 
 
@@ -121,7 +130,10 @@ def test_long_numbers_of_episodes_are_told_apart(write: Write) -> None:
     """Two that are the same in floating point."""
     first, second = 2**60, 2**60 + 1
     path = write(f"who,day,s,a\n{first},1,a,x\n{second},2,b,x\n{first},3,c,x\n{second},4,d,x\n")
-    assert read(path, next_state=None, episode="who", time="day") == {("a", "x", "c"): 1, ("b", "x", "d"): 1}
+    assert read(path, next_state=None, episode="who", time="day") == {
+        ("a", "x", "c"): 1,
+        ("b", "x", "d"): 1,
+    }
 
 
 def test_empty_fields_are_missing_values_and_blank_lines_are_nothing(write: Write) -> None:
@@ -132,7 +144,10 @@ def test_empty_fields_are_missing_values_and_blank_lines_are_nothing(write: Writ
 
 def test_columns_that_are_not_asked_for_may_hold_anything(write: Write) -> None:
     note = "a very long story " * 20_000
-    assert read(write(f"s,a,n,note,\na,x,b,{note},\nb,x,b,,\n")) == {("a", "x", "b"): 1, ("b", "x", "b"): 1}
+    assert read(write(f"s,a,n,note,\na,x,b,{note},\nb,x,b,,\n")) == {
+        ("a", "x", "b"): 1,
+        ("b", "x", "b"): 1,
+    }
 
 
 @pytest.mark.parametrize(
@@ -174,7 +189,9 @@ def test_names_of_columns_may_be_odd(write: Write, header: str, state: str) -> N
         ("nothing to see here\n", "the log has no column 's'; it has nothing to see here"),
     ],
 )
-def test_bad_csv_file_is_refused_in_one_line(write: Write, content: str | bytes, message: str) -> None:
+def test_bad_csv_file_is_refused_in_one_line(
+    write: Write, content: str | bytes, message: str
+) -> None:
     path = write(content)
     with pytest.raises(ValueError, match=r"\w") as error:
         read(path)
@@ -214,7 +231,10 @@ def test_moments_of_a_relation_are_told_apart_whatever_the_clock_of_its_session(
     """Clocks go back between the first and the second."""
     connection = duckdb.connect()
     connection.execute("set TimeZone = 'Europe/Prague'")
-    rows = [f"('{label}', 'x', 1, timestamptz '2024-10-27 0{i}:30:00 UTC')" for i, label in enumerate("abc")]
+    rows = [
+        f"('{label}', 'x', 1, timestamptz '2024-10-27 0{i}:30:00 UTC')"
+        for i, label in enumerate("abc")
+    ]
     relation = connection.sql(f'from (values {", ".join(rows)}) as log(s, a, e, "the ""time""")')
     found = read(relation, next_state=None, episode="e", time='the "time"')
     assert found == {("a", "x", "b"): 1, ("b", "x", "c"): 1}
@@ -227,7 +247,12 @@ def test_files_in_a_list_or_glob_are_one_log(write: Write, tmp_path: Path) -> No
     one, two = write(TEXT, "logs/one.csv"), write(TEXT.replace("wait", "heat"), "logs/two.csv")
     write(TEXT, "logs/deeper/three.csv")
     both = COUNTS | {("cold", "heat", "mild"): 4, ("mild", "heat", "mild"): 1}
-    for given in (tmp_path / "logs" / "*.csv", str(tmp_path / "logs" / "*.csv"), [one, str(two)], [f"{one}", two]):
+    for given in (
+        tmp_path / "logs" / "*.csv",
+        str(tmp_path / "logs" / "*.csv"),
+        [one, str(two)],
+        [f"{one}", two],
+    ):
         assert read(given) == both
     assert read(tmp_path / "logs" / "t*.csv") == read(two)
     assert read(tmp_path / "**" / "three.csv") == COUNTS
@@ -257,8 +282,14 @@ def test_files_of_different_kinds_are_refused(write: Write) -> None:
 def test_name_of_a_file_is_no_glob(write: Write) -> None:
     """A file that is there is read, and that alone, whatever its name looks like."""
     write(TEXT, "log1.csv")
-    assert read(write(HEADER + "a,x,b\nb,x,b\n", "log[1].csv")) == {("a", "x", "b"): 1, ("b", "x", "b"): 1}
-    assert read(write(HEADER + "a,y,b\nb,y,b\n", "log*.csv")) == {("a", "y", "b"): 1, ("b", "y", "b"): 1}
+    assert read(write(HEADER + "a,x,b\nb,x,b\n", "log[1].csv")) == {
+        ("a", "x", "b"): 1,
+        ("b", "x", "b"): 1,
+    }
+    assert read(write(HEADER + "a,y,b\nb,y,b\n", "log*.csv")) == {
+        ("a", "y", "b"): 1,
+        ("b", "y", "b"): 1,
+    }
 
 
 @pytest.mark.parametrize("name", ["log.csv", "log.jsonl", "log.parquet"])
@@ -288,7 +319,9 @@ def test_name_of_a_folder_is_no_column(tmp_path: Path, name: str) -> None:
         ("log", r"log: what kind of file is this\?"),
     ],
 )
-def test_what_is_no_log_file_is_refused(write: Write, tmp_path: Path, name: str, message: str) -> None:
+def test_what_is_no_log_file_is_refused(
+    write: Write, tmp_path: Path, name: str, message: str
+) -> None:
     write(TEXT, "log.xlsx")
     write(TEXT, "log")
     with pytest.raises(ValueError, match=message):
@@ -311,7 +344,9 @@ def lines(*rows: Any) -> str:
 
 @pytest.mark.parametrize("name", ["log.jsonl", "log.ndjson", "log.json", "log.jsonl.gz"])
 def test_json_files(write: Write, name: str) -> None:
-    rows = [dict(zip(COLUMNS, values, strict=True)) for values in zip(*COLUMNS.values(), strict=True)]
+    rows = [
+        dict(zip(COLUMNS, values, strict=True)) for values in zip(*COLUMNS.values(), strict=True)
+    ]
     text = lines(*rows).encode()
     assert read(write(gzip.compress(text) if name.endswith(".gz") else text, name)) == COUNTS
     assert read(write(json.dumps(rows), "array.json")) == COUNTS
@@ -335,7 +370,13 @@ def test_json_files(write: Write, name: str) -> None:
 )
 def test_labels_of_json_are_what_they_are(write: Write, label: Any, other: Any) -> None:
     path = write(
-        lines(*({"s": s, "a": "x", "n": n} for s, n in ((label, label), (label, other), (other, other)))), "log.jsonl"
+        lines(
+            *(
+                {"s": s, "a": "x", "n": n}
+                for s, n in ((label, label), (label, other), (other, other))
+            )
+        ),
+        "log.jsonl",
     )
     counts = count_transitions(path, "s", "a", "n")
     assert sorted(counts.states.labels, key=str) == sorted([label, other], key=str)
@@ -361,7 +402,9 @@ def test_key_that_a_json_record_does_not_have_is_a_missing_value(write: Write) -
         ("log.jsonl", b'{"s": "\xff", "a": "x", "n": "b"}\n'),
     ],
 )
-def test_bad_parquet_or_json_file_is_refused_in_one_line(write: Write, name: str, content: bytes) -> None:
+def test_bad_parquet_or_json_file_is_refused_in_one_line(
+    write: Write, name: str, content: bytes
+) -> None:
     path = write(content, name)
     with pytest.raises(ValueError, match=rf"{name}: cannot be read") as error:
         read(path)
@@ -375,10 +418,15 @@ def test_bad_parquet_or_json_file_is_refused_in_one_line(write: Write, name: str
         ("1\n2\n", "the log has no column 's'|different types"),
         (lines({"s": "a", "a": "x", "n": "b"}, {"s": 1, "a": "x", "n": 2}), "different types"),
         (lines({"s": ["a"], "a": "x", "n": ["b"]}), "a label is text, a number or a boolean"),
-        (lines({"s": {"in": 1}, "a": "x", "n": {"in": 2}}), "a label is text, a number or a boolean"),
+        (
+            lines({"s": {"in": 1}, "a": "x", "n": {"in": 2}}),
+            "a label is text, a number or a boolean",
+        ),
     ],
 )
-def test_json_that_is_no_table_of_labels_is_refused(write: Write, content: str, message: str) -> None:
+def test_json_that_is_no_table_of_labels_is_refused(
+    write: Write, content: str, message: str
+) -> None:
     path = write(content, "log.jsonl")
     with pytest.raises(ValueError, match=message):
         read(path)
@@ -390,12 +438,18 @@ def test_json_that_is_no_table_of_labels_is_refused(write: Write, content: str, 
 @pytest.mark.parametrize("name", ["sate", "stat"])
 def test_missing_column_names_the_near_ones(name: str) -> None:
     log = {"state": ["a"], "status": ["b"], "did": ["x"]}
-    with pytest.raises(ValueError, match=f"the log has no column '{name}'; did you mean 'state' or 'status'"):
+    with pytest.raises(
+        ValueError, match=f"the log has no column '{name}'; did you mean 'state' or 'status'"
+    ):
         count_transitions(log, name, "did", "status")
 
 
 def test_missing_column_that_resembles_none_names_all() -> None:
-    for missing in ({"state": "temperature"}, {"count": "temperature"}, {"age": "temperature", "half_life": 1}):
+    for missing in (
+        {"state": "temperature"},
+        {"count": "temperature"},
+        {"age": "temperature", "half_life": 1},
+    ):
         with pytest.raises(ValueError, match="the log has no column 'temperature'; it has s, a, n"):
             read(COLUMNS, **missing)
 
@@ -413,7 +467,9 @@ def test_missing_column_that_resembles_none_names_all() -> None:
     ],
 )
 def test_what_is_no_table_is_refused(log: Any, message: str) -> None:
-    with pytest.raises(ValueError, match="a log is a path, a mapping of columns, or a table of pandas") as error:
+    with pytest.raises(
+        ValueError, match="a log is a path, a mapping of columns, or a table of pandas"
+    ) as error:
         read(log)
     assert message in str(error.value)
 
@@ -448,8 +504,12 @@ def test_columns_of_any_table_that_are_not_asked_for_may_hold_anything(write: Wr
     notes: list[Any] = [5, "five", None]
     frame = pa.table(COLUMNS).to_pandas()
     frame["note"] = notes
-    rows = [dict(zip(COLUMNS, values, strict=True)) for values in zip(*COLUMNS.values(), strict=True)]
-    file = write(lines(*(row | {"note": note} for row, note in zip(rows, notes, strict=True))), "log.jsonl")
+    rows = [
+        dict(zip(COLUMNS, values, strict=True)) for values in zip(*COLUMNS.values(), strict=True)
+    ]
+    file = write(
+        lines(*(row | {"note": note} for row, note in zip(rows, notes, strict=True))), "log.jsonl"
+    )
     for log in (COLUMNS | {"note": notes}, frame, file):
         assert read(log) == COUNTS
 
@@ -478,16 +538,23 @@ def test_relation_of_a_database_is_read_where_it_is(tmp_path: Path) -> None:
     connection = duckdb.connect(str(tmp_path / "logs.db"))
     connection.execute("create table log (s text, a text, n text)")
     connection.execute("insert into log values ('cold', 'heat', 'mild'), ('mild', 'wait', 'mild')")
-    assert read(connection.table("log")) == {("cold", "heat", "mild"): 1, ("mild", "wait", "mild"): 1}
+    assert read(connection.table("log")) == {
+        ("cold", "heat", "mild"): 1,
+        ("mild", "wait", "mild"): 1,
+    }
     assert read(connection.sql("from log where a = 'heat' union all from log")) == COUNTS
     connection.close()
 
 
 def test_whole_numbers_of_a_database_are_whole_however_wide(tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "logs.db")) as connection:
-        log = connection.sql("select sum(i) as s, 'x' as a, i as n from range(5, 8) as t(i) group by i")
+        log = connection.sql(
+            "select sum(i) as s, 'x' as a, i as n from range(5, 8) as t(i) group by i"
+        )
         counts = count_transitions(log, "s", "a", "n")
-        assert [(label, type(label)) for label in counts.states.labels] == [(i, int) for i in (5, 6, 7)]
+        assert [(label, type(label)) for label in counts.states.labels] == [
+            (i, int) for i in (5, 6, 7)
+        ]
 
 
 def test_database_that_was_closed_is_refused(tmp_path: Path) -> None:
@@ -520,9 +587,17 @@ def test_database_is_no_library_that_results_may_be_given_in() -> None:
 
 def test_records_are_numbered_where_they_have_an_order(write: Write) -> None:
     named = Columns.of("s", "a", "n")
-    ordered = [write(TEXT), COLUMNS, pa.table(COLUMNS), pl.DataFrame(COLUMNS), pa.table(COLUMNS).to_pandas()]
+    ordered = [
+        write(TEXT),
+        COLUMNS,
+        pa.table(COLUMNS),
+        pl.DataFrame(COLUMNS),
+        pa.table(COLUMNS).to_pandas(),
+    ]
     for table in ordered:
-        plain, numbered = (open_table(table, named, numbered=n).collect_schema().names() for n in (False, True))
+        plain, numbered = (
+            open_table(table, named, numbered=n).collect_schema().names() for n in (False, True)
+        )
         assert plain == ["s", "a", "n"]
         assert len(numbered) == 4
     lazy = open_table(pl.LazyFrame(COLUMNS), named, numbered=True)

@@ -25,7 +25,11 @@ pytestmark = needs_java
 def spark() -> Iterator[SparkSession]:
     """One small session for all."""
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", False)
-    settings = {"spark.sql.shuffle.partitions": 2, "spark.driver.host": "127.0.0.1", "spark.log.level": "ERROR"}
+    settings = {
+        "spark.sql.shuffle.partitions": 2,
+        "spark.driver.host": "127.0.0.1",
+        "spark.log.level": "ERROR",
+    }
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
@@ -37,7 +41,13 @@ def frame(spark: SparkSession, log: Log) -> DataFrame:
     return spark.createDataFrame(log.table)
 
 
-DEFAULTS: dict[str, Any] = {"state": ["s"], "action": ["a"], "next_state": None, "max_gap": None, "bins": {}}
+DEFAULTS: dict[str, Any] = {
+    "state": ["s"],
+    "action": ["a"],
+    "next_state": None,
+    "max_gap": None,
+    "bins": {},
+}
 DEFAULTS |= {"terminal": [], "age": None, "half_life": None, "as_of": None}
 CHAIN = {"episode": "episode", "time": "time"}
 
@@ -50,13 +60,34 @@ def rows(number: int, **columns: Any) -> list[Row]:
 
 LOGS = {
     "next state, with all numbers": Log(
-        rows(40, s=["a", "ž", None], a=[1, 2], n=["a", "b, c"], count=[0, 1, 3], weight=[0.25, 3.0], task=["k", "l"]),
+        rows(
+            40,
+            s=["a", "ž", None],
+            a=[1, 2],
+            n=["a", "b, c"],
+            count=[0, 1, 3],
+            weight=[0.25, 3.0],
+            task=["k", "l"],
+        ),
         {"s": pa.string(), "a": pa.int64(), "n": pa.string()}
         | {"count": pa.int64(), "weight": pa.float64(), "task": pa.string()},
-        DEFAULTS | {"next_state": ["n"], "count": "count", "weight": "weight", "task": "task", "terminal": ["b, c"]},
+        DEFAULTS
+        | {
+            "next_state": ["n"],
+            "count": "count",
+            "weight": "weight",
+            "task": "task",
+            "terminal": ["b, c"],
+        },
     ),
     "episodes, with gaps": Log(
-        rows(60, s=[1.5, 2.5] * 3 + [None], a=[True, False], episode=["x", "y", None], time=[*range(40), None]),
+        rows(
+            60,
+            s=[1.5, 2.5] * 3 + [None],
+            a=[True, False],
+            episode=["x", "y", None],
+            time=[*range(40), None],
+        ),
         {"s": pa.float64(), "a": pa.bool_(), "episode": pa.string(), "time": pa.int64()},
         DEFAULTS | CHAIN | {"max_gap": 3},
     ),
@@ -72,14 +103,29 @@ LOGS = {
         DEFAULTS | CHAIN | {"max_gap": "3d", "bins": {"s": [0, 0.5, 1]}},
     ),
     "next state beside episodes": Log(
-        rows(40, s=["a", "b"], a=["x", "y"], n=["a", "b", None], episode=[1, 2, None], time=[*range(9), None]),
-        {"s": pa.string(), "a": pa.string(), "n": pa.string(), "episode": pa.int64(), "time": pa.int64()},
+        rows(
+            40,
+            s=["a", "b"],
+            a=["x", "y"],
+            n=["a", "b", None],
+            episode=[1, 2, None],
+            time=[*range(9), None],
+        ),
+        {
+            "s": pa.string(),
+            "a": pa.string(),
+            "n": pa.string(),
+            "episode": pa.int64(),
+            "time": pa.int64(),
+        },
         DEFAULTS | CHAIN | {"next_state": ["n"]},
     ),
     "product states, aged by the second": Log(
         [
             row | {"age": datetime(2024, 2, 28 + i % 2, (7 * i) % 24, i, 59 - i, 250_000 * (i % 4))}
-            for i, row in enumerate(rows(20, s=["a", "b"], r=[1, 2], a=["x"], n=["a", "b"], m=[1, 2]))
+            for i, row in enumerate(
+                rows(20, s=["a", "b"], r=[1, 2], a=["x"], n=["a", "b"], m=[1, 2])
+            )
         ],
         {"s": pa.string(), "r": pa.int64(), "a": pa.string(), "n": pa.string(), "m": pa.int64()}
         | {"age": pa.timestamp("us")},
@@ -101,7 +147,8 @@ def test_table_gives_the_counts_of_a_plain_loop(spark: SparkSession, name: str) 
 def test_quantiles(spark: SparkSession) -> None:
     table = pa.table({"s": [1.0, 2.0, 3.0, 4.0], "a": ["x"] * 4, "n": [2.0, 3.0, 4.0, 1.0]})
     counts, _ = counted(
-        spark.createDataFrame(table), {"state": "s", "action": "a", "next_state": "n", "bins": {"s": 2}}
+        spark.createDataFrame(table),
+        {"state": "s", "action": "a", "next_state": "n", "bins": {"s": 2}},
     )
     assert counts.states.labels == ("[1, 2.5)", "[2.5, 4]")
     assert counts.records.tolist() == [1, 1, 1, 1]
@@ -115,18 +162,27 @@ def test_names_of_columns_may_be_odd(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.b", "a`b", "*"])
-def test_names_that_spark_takes_for_something_else_are_refused(spark: SparkSession, name: str) -> None:
+def test_names_that_spark_takes_for_something_else_are_refused(
+    spark: SparkSession, name: str
+) -> None:
     table = spark.createDataFrame(pa.table({name: ["a", "b"], "a": ["x", "x"], "n": ["b", "b"]}))
     with pytest.raises(ValueError, match=r"rename it first, as in table\.withColumnRenamed"):
         counted(table, {"state": name, "action": "a", "next_state": "n"})
 
 
-HALF_HOURS = [datetime(2024, 10, 27, minute // 60, minute % 60, tzinfo=UTC) for minute in range(0, 180, 30)]
-OLD = [datetime(1969, 12, 31, 23, 59, 58, tzinfo=UTC) + timedelta(seconds=quarter / 4) for quarter in range(6)]
+HALF_HOURS = [
+    datetime(2024, 10, 27, minute // 60, minute % 60, tzinfo=UTC) for minute in range(0, 180, 30)
+]
+OLD = [
+    datetime(1969, 12, 31, 23, 59, 58, tzinfo=UTC) + timedelta(seconds=quarter / 4)
+    for quarter in range(6)
+]
 
 
 @pytest.mark.parametrize("times", [HALF_HOURS, OLD], ids=["clocks go back", "before 1970"])
-def test_moments_are_told_apart_whatever_the_clock_of_the_session(spark: SparkSession, times: list[datetime]) -> None:
+def test_moments_are_told_apart_whatever_the_clock_of_the_session(
+    spark: SparkSession, times: list[datetime]
+) -> None:
     moments = pa.array(times, pa.timestamp("us", "UTC"))
     table = pa.table({"s": list("abcdef"), "a": ["x"] * 6, "e": [1] * 6, "t": moments})
     elsewhere = spark.newSession()
@@ -138,7 +194,9 @@ def test_moments_are_told_apart_whatever_the_clock_of_the_session(spark: SparkSe
     assert num_warnings == 0
 
 
-@pytest.mark.parametrize("following", [{"next_state": "n"}, {"episode": "e", "time": "t"}], ids=["next state", "time"])
+@pytest.mark.parametrize(
+    "following", [{"next_state": "n"}, {"episode": "e", "time": "t"}], ids=["next state", "time"]
+)
 def test_query_needs_no_python_on_the_cluster(
     spark: SparkSession, following: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -154,8 +212,15 @@ def test_query_needs_no_python_on_the_cluster(
 
 
 def test_findings(spark: SparkSession) -> None:
-    columns = {"s": ["a", None, "b", "a", "a"], "a": ["x"] * 5, "e": [1, 1, 1, 1, 2], "t": [1, 2, 3, 4, 1]}
-    found = validate_log(spark.createDataFrame(pa.table(columns)), Columns.of("s", "a", episode="e", time="t"))
+    columns = {
+        "s": ["a", None, "b", "a", "a"],
+        "a": ["x"] * 5,
+        "e": [1, 1, 1, 1, 2],
+        "t": [1, 2, 3, 4, 1],
+    }
+    found = validate_log(
+        spark.createDataFrame(pa.table(columns)), Columns.of("s", "a", episode="e", time="t")
+    )
     assert {finding.code: finding.rows for finding in found.findings} == {
         "missing-state": 1,
         "missing-next-state": 1,
@@ -167,8 +232,17 @@ def test_findings(spark: SparkSession) -> None:
 
 
 def test_next_states_beside_episodes(spark: SparkSession) -> None:
-    columns = {"s": list("abba"), "a": ["x"] * 4, "n": list("bbab"), "e": [1, 1, 1, 2], "t": [1, 2, 2, 1]}
-    table, said = spark.createDataFrame(pa.table(columns)), Columns.of("s", "a", "n", episode="e", time="t")
+    columns = {
+        "s": list("abba"),
+        "a": ["x"] * 4,
+        "n": list("bbab"),
+        "e": [1, 1, 1, 2],
+        "t": [1, 2, 2, 1],
+    }
+    table, said = (
+        spark.createDataFrame(pa.table(columns)),
+        Columns.of("s", "a", "n", episode="e", time="t"),
+    )
     found = validate_log(table, said)
     assert {finding.code: finding.rows for finding in found.findings} == {"duplicate-time": 1}
     with pytest.warns(LogWarning, match="1 record in another state .* or of the same time"):
@@ -181,15 +255,24 @@ def test_next_states_beside_episodes(spark: SparkSession) -> None:
     ("change", "options", "message"),
     [
         ({}, {"state": "ss"}, "the log has no column 'ss'; did you mean 's'?"),
-        ({"w": [1.0, -1.0]}, {"weight": "w"}, "the weight column 'w' has values that are not positive"),
+        (
+            {"w": [1.0, -1.0]},
+            {"weight": "w"},
+            "the weight column 'w' has values that are not positive",
+        ),
         ({"s": [None, None]}, {}, "no usable transition: 2 records without state"),
         ({"s": [["a"], ["b"]], "n": [["a"], ["b"]]}, {}, "a label is text, a number or a boolean"),
     ],
 )
-def test_bad_log_is_refused(spark: SparkSession, change: dict[str, Any], options: dict[str, Any], message: str) -> None:
+def test_bad_log_is_refused(
+    spark: SparkSession, change: dict[str, Any], options: dict[str, Any], message: str
+) -> None:
     types = {"s": pa.list_(pa.string()) if "n" in change else pa.string()}
     columns = {"s": ["a", "b"], "a": ["x", "x"], "n": ["b", "b"]} | change
     table = pa.table({name: pa.array(values, types.get(name)) for name, values in columns.items()})
     with pytest.raises(ValueError, match=r"\w") as error:
-        counted(spark.createDataFrame(table), {"state": "s", "action": "a", "next_state": "n", **options})
+        counted(
+            spark.createDataFrame(table),
+            {"state": "s", "action": "a", "next_state": "n", **options},
+        )
     assert message in str(error.value)

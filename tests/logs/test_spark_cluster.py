@@ -19,7 +19,9 @@ QUICK_START = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 def test_killed_executor_changes_no_count() -> None:
     """The benchmark on a small log; it has a session of its own, and so a process."""
     command = [sys.executable, str(BENCHMARK), "--rows", "300000", "--killed", "--json"]
-    shown = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **QUICK_START})
+    shown = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, **QUICK_START}
+    )
     assert shown.returncode == 0, shown.stderr
     runs = json.loads(shown.stdout)
     assert [run["name"] for run in runs] == ["next state, killed", "episode, time, killed"]

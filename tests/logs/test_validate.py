@@ -17,7 +17,11 @@ import pytest
 from pastwise import Columns, validate_log
 from pastwise.logs.decode import Finding
 
-PLAIN: dict[str, list[Any]] = {"s": ["a", "b", "a", "b"], "a": ["x", "x", "y", "y"], "n": ["b", "a", "a", "b"]}
+PLAIN: dict[str, list[Any]] = {
+    "s": ["a", "b", "a", "b"],
+    "a": ["x", "x", "y", "y"],
+    "n": ["b", "a", "a", "b"],
+}
 EPISODES: dict[str, list[Any]] = {
     "who": ["ann", "ann", "ann", "bob", "bob"],
     "day": [1, 2, 3, 1, 2],
@@ -28,7 +32,11 @@ EPISODES: dict[str, list[Any]] = {
 
 def findings(log: Any, **options: Any) -> dict[str, Finding]:
     """What was found in a log, by code; each code once, with a message and a way to mend it."""
-    said = {"state": "s", "action": "a", **({"episode": "who", "time": "day"} if "who" in log else {"next_state": "n"})}
+    said = {
+        "state": "s",
+        "action": "a",
+        **({"episode": "who", "time": "day"} if "who" in log else {"next_state": "n"}),
+    }
     found = validate_log(log, Columns.of(**(said | options))).findings
     assert all(finding.message and finding.fix and finding.rows > 0 for finding in found)
     assert len({finding.code for finding in found}) == len(found)
@@ -44,7 +52,10 @@ def only(log: Any, code: str, **options: Any) -> Finding:
 
 def changed(log: dict[str, list[Any]], **cells: dict[int, Any]) -> dict[str, list[Any]]:
     """The log with some cells changed, by column and row."""
-    return {name: [cells.get(name, {}).get(i, v) for i, v in enumerate(values)] for name, values in log.items()}
+    return {
+        name: [cells.get(name, {}).get(i, v) for i, v in enumerate(values)]
+        for name, values in log.items()
+    }
 
 
 # Clean logs
@@ -52,9 +63,21 @@ def changed(log: dict[str, list[Any]], **cells: dict[int, Any]) -> dict[str, lis
 
 def test_clean_log_has_its_sizes_and_no_finding() -> None:
     found = validate_log(PLAIN, Columns.of("s", "a", "n"))
-    assert (found.rows, found.transitions, found.states, found.actions, found.findings) == (4, 4, 2, 2, ())
+    assert (found.rows, found.transitions, found.states, found.actions, found.findings) == (
+        4,
+        4,
+        2,
+        2,
+        (),
+    )
     chained = validate_log(EPISODES, Columns.of("s", "a", episode="who", time="day"))
-    assert (chained.rows, chained.transitions, chained.states, chained.actions, chained.findings) == (5, 2, 2, 1, ())
+    assert (
+        chained.rows,
+        chained.transitions,
+        chained.states,
+        chained.actions,
+        chained.findings,
+    ) == (5, 2, 2, 1, ())
 
 
 def test_result_is_plain_json() -> None:
@@ -92,7 +115,11 @@ def test_missing_values(column: str, part: str) -> None:
 @pytest.mark.parametrize(("column", "part"), [("s", "state"), ("n", "next-state")])
 @pytest.mark.parametrize("bad", ["nan", "inf", "-inf"])
 def test_values_that_are_not_finite(column: str, part: str, bad: str) -> None:
-    log: dict[str, list[Any]] = {"s": [1.0, 2.0, 1.0, 2.0], "a": ["x"] * 4, "n": [2.0, 1.0, 1.0, 2.0]}
+    log: dict[str, list[Any]] = {
+        "s": [1.0, 2.0, 1.0, 2.0],
+        "a": ["x"] * 4,
+        "n": [2.0, 1.0, 1.0, 2.0],
+    }
     finding = only(changed(log, **{column: {3: float(bad)}}), f"not-finite-{part}")
     assert finding.rows == 1
     assert [(example["row"], example[column]) for example in finding.examples] == [(4, bad)]
@@ -114,16 +141,33 @@ def test_values_out_of_range(column: str, part: str) -> None:
 
 
 def test_missing_values_of_bins_are_missing_and_infinite_ones_out_of_range() -> None:
-    log = {"s": [1.0, None, float("nan"), float("inf"), 6.0], "a": ["x"] * 5, "n": [6.0, 6.0, 6.0, 6.0, 1.0]}
+    log = {
+        "s": [1.0, None, float("nan"), float("inf"), 6.0],
+        "a": ["x"] * 5,
+        "n": [6.0, 6.0, 6.0, 6.0, 1.0],
+    }
     found = findings(log, bins={"s": [0, 5, 10]})
-    assert {code: finding.rows for code, finding in found.items()} == {"missing-state": 2, "out-of-range-state": 1}
+    assert {code: finding.rows for code, finding in found.items()} == {
+        "missing-state": 2,
+        "out-of-range-state": 1,
+    }
     assert [example["row"] for example in found["missing-state"].examples] == [2, 3]
     assert [example["row"] for example in found["out-of-range-state"].examples] == [4]
 
 
 def test_any_field_of_a_product_state_may_be_bad() -> None:
-    log = {"s": ["a", None, "a", "b"], "r": [1, 1, None, 30], "a": ["x"] * 4, "n": ["b", "b", "a", "a"], "m": [1] * 4}
-    options: dict[str, Any] = {"state": ["s", "r"], "next_state": ["n", "m"], "bins": {"r": [0, 10]}}
+    log = {
+        "s": ["a", None, "a", "b"],
+        "r": [1, 1, None, 30],
+        "a": ["x"] * 4,
+        "n": ["b", "b", "a", "a"],
+        "m": [1] * 4,
+    }
+    options: dict[str, Any] = {
+        "state": ["s", "r"],
+        "next_state": ["n", "m"],
+        "bins": {"r": [0, 10]},
+    }
     found = findings(log, **options)
     assert {code: finding.rows for code, finding in found.items()} == {
         "missing-state": 2,
@@ -156,7 +200,9 @@ def test_records_of_the_same_time() -> None:
     log = {name: [*values, values[1]] for name, values in EPISODES.items()}
     finding = only(log, "duplicate-time")
     assert finding.rows == 1
-    assert finding.examples[0] in [{"row": row, "s": "b", "a": "x", "who": "ann", "day": 2} for row in (2, 6)]
+    assert finding.examples[0] in [
+        {"row": row, "s": "b", "a": "x", "who": "ann", "day": 2} for row in (2, 6)
+    ]
 
 
 @pytest.mark.parametrize(("column", "code"), [("who", "missing-episode"), ("day", "missing-time")])
@@ -176,7 +222,9 @@ def test_records_without_an_age(log: dict[str, list[Any]]) -> None:
 
 
 def test_missing_state_in_a_chain_is_missing_before_and_after() -> None:
-    log = {name: [*values, values[0]] for name, values in EPISODES.items()} | {"day": [1, 2, 3, 1, 2, 4]}
+    log = {name: [*values, values[0]] for name, values in EPISODES.items()} | {
+        "day": [1, 2, 3, 1, 2, 4]
+    }
     found = findings(changed(log, s={1: None}))
     assert [e["row"] for e in found["missing-state"].examples] == [2]
     assert [e["row"] for e in found["missing-next-state"].examples] == [1]
@@ -197,7 +245,9 @@ SAID: dict[str, Any] = {"next_state": "n"}
 
 def test_clean_log_with_next_states_and_episodes_has_no_finding() -> None:
     """The last record of an episode has its next state, even if it is the only one."""
-    lone = {name: [*values, values[0]] for name, values in BOTH.items()} | {"who": [*BOTH["who"], "eve"]}
+    lone = {name: [*values, values[0]] for name, values in BOTH.items()} | {
+        "who": [*BOTH["who"], "eve"]
+    }
     for log in (BOTH, lone):
         found = validate_log(log, Columns.of("s", "a", "n", episode="who", time="day"))
         assert (found.rows, found.findings) == (len(log["s"]), ())
@@ -212,17 +262,25 @@ def test_next_states_that_are_not_those_of_the_next_record() -> None:
     second = {"row": 4, "s": "b", "a": "x", "n": "b", "who": "bob", "day": 1, "following s": "a"}
     assert finding.examples == (first, second)
     turned = only({name: values[::-1] for name, values in log.items()}, "broken-chain", **SAID)
-    assert [{**example, "row": 6 - example["row"]} for example in turned.examples] == [second, first]
+    assert [{**example, "row": 6 - example["row"]} for example in turned.examples] == [
+        second,
+        first,
+    ]
 
 
 def test_next_states_are_compared_by_their_bins_and_in_all_fields() -> None:
     log = {"who": [1, 1, 1], "day": [1, 2, 3], "s": [1, 7, 2], "r": list("uuv"), "a": ["x"] * 3}
     log |= {"n": [9.0, 1.0, 6.0], "m": ["u", "u", "v"]}
-    options: dict[str, Any] = {"state": ["s", "r"], "next_state": ["n", "m"], "bins": {"s": [0, 5, 10]}}
+    options: dict[str, Any] = {
+        "state": ["s", "r"],
+        "next_state": ["n", "m"],
+        "bins": {"s": [0, 5, 10]},
+    }
     finding = findings(log, **options)["broken-chain"]
-    assert [(example["row"], example["following s"], example["following r"]) for example in finding.examples] == [
-        (2, 2, "v")
-    ]
+    assert [
+        (example["row"], example["following s"], example["following r"])
+        for example in finding.examples
+    ] == [(2, 2, "v")]
     assert "broken-chain" not in findings(log | {"m": ["u", "v", "v"]}, **options)
 
 
@@ -241,15 +299,21 @@ def test_records_with_a_next_state_but_no_place_of_their_own() -> None:
         "duplicate-time": 1,
     }
     assert [example["row"] for example in found["missing-episode"].examples] == [7]
-    assert found["missing-time"].examples == ({"row": 8, "s": "b", "a": "x", "n": "a", "who": "bob", "day": None},)
+    assert found["missing-time"].examples == (
+        {"row": 8, "s": "b", "a": "x", "n": "a", "who": "bob", "day": None},
+    )
     assert found["duplicate-time"].examples[0]["row"] in (2, 6)
     assert validate_log(log, Columns.of("s", "a", "n", episode="who", time="day")).rows == 8
 
 
 ENGINES: dict[str, Callable[[Any], Any]] = {
     "pandas": lambda table: table.to_pandas(),
-    "pandas, categories": lambda table: table.to_pandas().astype({"s": "category", "n": "category"}),
-    "polars, categories": lambda table: pl.DataFrame(table).with_columns(pl.col("s", "n").cast(pl.Categorical)),
+    "pandas, categories": lambda table: table.to_pandas().astype(
+        {"s": "category", "n": "category"}
+    ),
+    "polars, categories": lambda table: pl.DataFrame(table).with_columns(
+        pl.col("s", "n").cast(pl.Categorical)
+    ),
     "polars, lazy": pl.LazyFrame,
     "duckdb": lambda table: duckdb.connect().from_arrow(table),
     "ibis": ibis.memtable,
@@ -261,7 +325,9 @@ def test_every_engine_finds_the_broken_chain(kind: str) -> None:
     table = ENGINES[kind](pa.table(changed(BOTH, n={1: "b"})))
     found = validate_log(table, Columns.of("s", "a", "n", episode="who", time="day")).findings
     assert [(finding.code, finding.rows) for finding in found] == [("broken-chain", 1)]
-    assert {"s": "b", "n": "b", "day": 2, "following s": "a"}.items() <= found[0].examples[0].items()
+    assert {"s": "b", "n": "b", "day": 2, "following s": "a"}.items() <= found[0].examples[
+        0
+    ].items()
 
 
 def test_episode_without_time_beside_a_next_state_tells_nothing() -> None:
@@ -298,7 +364,13 @@ def test_many_dead_ends_are_not_all_named() -> None:
 
 
 def test_dead_ends_of_product_states_are_named_by_their_key() -> None:
-    log = {"s": ["a", "a"], "r": [False, False], "a": ["x", "y"], "n": ["b", "a"], "m": [True, False]}
+    log = {
+        "s": ["a", "a"],
+        "r": [False, False],
+        "a": ["x", "y"],
+        "n": ["b", "a"],
+        "m": [True, False],
+    }
     finding = only(log, "dead-end", state=["s", "r"], next_state=["n", "m"])
     assert finding.examples == ({"state": '["b", true]'},)
 
@@ -318,8 +390,12 @@ KINDS: dict[str, Callable[[Path], Any]] = {
     "polars": lambda _: pl.DataFrame(MESSY),
     "polars, lazy": lambda _: pl.LazyFrame(MESSY),
     "pyarrow": lambda _: pa.table(MESSY),
-    "csv": lambda folder: pl.DataFrame(MESSY).write_csv(folder / "log.csv") or str(folder / "log.csv"),
-    "parquet": lambda folder: pl.DataFrame(MESSY).write_parquet(folder / "log.parquet") or folder / "log.parquet",
+    "csv": lambda folder: (
+        pl.DataFrame(MESSY).write_csv(folder / "log.csv") or str(folder / "log.csv")
+    ),
+    "parquet": lambda folder: (
+        pl.DataFrame(MESSY).write_parquet(folder / "log.parquet") or folder / "log.parquet"
+    ),
 }
 
 
@@ -327,8 +403,15 @@ KINDS: dict[str, Callable[[Path], Any]] = {
 def test_every_kind_of_table_has_the_same_findings(kind: str, tmp_path: Path) -> None:
     """Rows are numbered where the source has an order."""
     found = validate_log(KINDS[kind](tmp_path), Columns.of("s", "a", "n"))
-    expected = {"missing-state": {"s": None, "a": "x", "n": "a"}, "missing-next-state": {"s": "a", "a": "y", "n": None}}
-    number = {} if kind == "polars, lazy" else {"missing-state": {"row": 2}, "missing-next-state": {"row": 3}}
+    expected = {
+        "missing-state": {"s": None, "a": "x", "n": "a"},
+        "missing-next-state": {"s": "a", "a": "y", "n": None},
+    }
+    number = (
+        {}
+        if kind == "polars, lazy"
+        else {"missing-state": {"row": 2}, "missing-next-state": {"row": 3}}
+    )
     assert {f.code: dict(f.examples[0]) for f in found.findings} == {
         code: number.get(code, {}) | example for code, example in expected.items()
     }

@@ -73,7 +73,12 @@ def rng() -> np.random.Generator:
 
 def rules_along_a_run(agent: Agent, world: World, memory: Any, steps: int) -> FloatArray:
     """The rules by which an agent acts, [steps, runs, A], in a world that goes on from state 0."""
-    system, coins, rules, state = world.system, rng(), [], np.zeros(world.system.shape, dtype=np.int64)
+    system, coins, rules, state = (
+        world.system,
+        rng(),
+        [],
+        np.zeros(world.system.shape, dtype=np.int64),
+    )
     for _ in range(steps):
         rules.append(agent.rule(memory, state, coins))
         action = sample(rules[-1], coins.random(system.shape))
@@ -106,7 +111,9 @@ def test_forbidden_action_that_someone_took_is_not_learned(make: Callable[[World
     memory = agent.start(WORLD.counts, WORLD.log)
     forbidden = np.argmin(WORLD.ideal.allowed, axis=-1)
     for state in range(3):
-        agent.observe(memory, np.full(3, state), np.full(3, forbidden[state]), np.zeros(3, dtype=np.int64))
+        agent.observe(
+            memory, np.full(3, state), np.full(3, forbidden[state]), np.zeros(3, dtype=np.int64)
+        )
         rule = agent.rule(memory, np.full(3, state), rng())
         np.testing.assert_array_equal(rule[:, forbidden[state]], 0)
 
@@ -129,17 +136,28 @@ def test_asking_twice_changes_nothing(make: Callable[[World], Agent]) -> None:
 
 
 def test_same_seed_gives_the_same_trajectory(make: Callable[[World], Agent]) -> None:
-    first, second = (run(WORLD.system, make(WORLD), 15, rng(), WORLD.counts, WORLD.log) for _ in range(2))
+    first, second = (
+        run(WORLD.system, make(WORLD), 15, rng(), WORLD.counts, WORLD.log) for _ in range(2)
+    )
     np.testing.assert_array_equal(first.states, second.states)
     np.testing.assert_array_equal(first.actions, second.actions)
 
 
 def test_batch_of_runs_is_each_run_alone(make: Callable[[World], Agent]) -> None:
     """With `Streams` for the batch and its own generator for each run."""
-    together = run(WORLD.system, make(WORLD), 25, Streams(np.random.SeedSequence(3).spawn(3)), WORLD.counts, WORLD.log)
+    together = run(
+        WORLD.system,
+        make(WORLD),
+        25,
+        Streams(np.random.SeedSequence(3).spawn(3)),
+        WORLD.counts,
+        WORLD.log,
+    )
     for i, seed in enumerate(np.random.SeedSequence(3).spawn(3)):
         world = WORLD.alone(i)
-        alone = run(world.system, make(world), 25, np.random.default_rng(seed), world.counts, world.log)
+        alone = run(
+            world.system, make(world), 25, np.random.default_rng(seed), world.counts, world.log
+        )
         np.testing.assert_array_equal(together.states[i], alone.states)
         np.testing.assert_array_equal(together.actions[i], alone.actions)
 
@@ -151,7 +169,9 @@ def test_agent_can_start_without_any_log(make: Callable[[World], Agent]) -> None
     np.testing.assert_allclose(rules.sum(axis=-1), 1)
 
 
-def test_several_observations_between_two_decisions_are_all_learned(make: Callable[[World], Agent]) -> None:
+def test_several_observations_between_two_decisions_are_all_learned(
+    make: Callable[[World], Agent],
+) -> None:
     """A memory that was asked for a rule before gives, after them, the rule of one that was not.
 
     Those who follow a script move on in it; both memories have moved on equally far.
@@ -188,7 +208,9 @@ def test_rand_takes_every_allowed_action_alike() -> None:
     free = IdealModel.of([0.5, 0.5], num_actions=4)
     np.testing.assert_array_equal(uniform_rule(free), [[0.25] * 4])
     agent = Rand(ALONE.ideal)
-    np.testing.assert_array_equal(rules_everywhere(agent, agent.start(ALONE.counts)), ALONE.ideal.allowed / 3)
+    np.testing.assert_array_equal(
+        rules_everywhere(agent, agent.start(ALONE.counts)), ALONE.ideal.allowed / 3
+    )
 
 
 def test_clone_does_what_the_log_did() -> None:
@@ -196,7 +218,9 @@ def test_clone_does_what_the_log_did() -> None:
     log = [(0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 0, 2), (0, 2, 0), (0, 3, 0), (1, 0, 1)]
     agent = Clone(ALONE.ideal)
     expected = [[0.6, 0.2, 0.2, 0], [0, 1 / 3, 1 / 3, 1 / 3], [1 / 3, 1 / 3, 0, 1 / 3]]
-    np.testing.assert_allclose(rules_everywhere(agent, agent.start(counts_of_list(log, 3, 4))), expected)
+    np.testing.assert_allclose(
+        rules_everywhere(agent, agent.start(counts_of_list(log, 3, 4))), expected
+    )
 
 
 def test_script_is_followed_in_turn_and_begun_again() -> None:
@@ -212,19 +236,30 @@ def test_tl_acts_by_the_rule_learned_from_all_it_has_seen() -> None:
 
     Paper: Eq. (10) [eq:estimated_dec_rule].
     """
-    ideal, spaces = IdealModel.of([0.9, 0.07, 0.03], num_actions=4), (Space.of_size(3), Space.of_size(4))
+    ideal, spaces = (
+        IdealModel.of([0.9, 0.07, 0.03], num_actions=4),
+        (Space.of_size(3), Space.of_size(4)),
+    )
     agent = TL(ideal)
     expected = learned_rule(gather_evidence(ALONE.counts, ideal), prior_concentration(ideal))
     np.testing.assert_allclose(rules_everywhere(agent, agent.start(ALONE.counts)), expected)
     for known in (0, 15, 29):
-        before, after = (Transitions(*(f[part] for f in ALONE.log)) for part in (slice(known), slice(known, 30)))
-        memory = observed(agent, agent.start(TransitionCounts.from_transitions(before, *spaces)), after)
+        before, after = (
+            Transitions(*(f[part] for f in ALONE.log)) for part in (slice(known), slice(known, 30))
+        )
+        memory = observed(
+            agent, agent.start(TransitionCounts.from_transitions(before, *spaces)), after
+        )
         np.testing.assert_allclose(rules_everywhere(agent, memory), expected)
 
 
 def test_tl_takes_a_prior_and_a_similarity() -> None:
     """One record of weight 3 by the caller's similarity, and a prior of 2 for each action: 5 to 2."""
-    agent = TL(IdealModel.of([0.5, 0.5], num_actions=2), prior_count=1.0, similarity=lambda *record: np.array(3.0))
+    agent = TL(
+        IdealModel.of([0.5, 0.5], num_actions=2),
+        prior_count=1.0,
+        similarity=lambda *record: np.array(3.0),
+    )
     memory = agent.start(counts_of_list([(0, 1, 0)], 2, 2))
     np.testing.assert_allclose(agent.rule(memory, np.array(0), rng()), [2 / 7, 5 / 7])
     np.testing.assert_allclose(agent.rule(memory, np.array(1), rng()), [1 / 2, 1 / 2])
@@ -244,7 +279,9 @@ def test_tl_explores_only_when_told_to() -> None:
     ]
     for gate, explore, expected in settings:
         agent = TLExplore(learner, gate, explore)
-        np.testing.assert_allclose(rules_everywhere(agent, agent.start(ALONE.counts, ALONE.log)), expected)
+        np.testing.assert_allclose(
+            rules_everywhere(agent, agent.start(ALONE.counts, ALONE.log)), expected
+        )
 
 
 def test_gate_of_tl_starts_on_the_last_records_of_the_log_and_follows_the_new_ones() -> None:
@@ -275,7 +312,9 @@ def test_fpd_replans_at_every_epoch_or_replays_its_horizon() -> None:
 
 @pytest.mark.parametrize("prior_count", [None, 0.5])
 @pytest.mark.parametrize("replay", [False, True])
-def test_fpd_learn_designs_on_the_model_learned_so_far(replay: bool, prior_count: float | None) -> None:
+def test_fpd_learn_designs_on_the_model_learned_so_far(
+    replay: bool, prior_count: float | None
+) -> None:
     """At every epoch, or each time that a horizon has been followed to its end; nu_0 is TL's by default.
 
     Paper: FPD_learn in Section IV, Theorem 1 [th:solution_FPD].
@@ -318,7 +357,9 @@ def test_fpd_in_a_state_without_a_feasible_action_names_it() -> None:
 
 
 def test_fpd_learn_in_a_state_whose_allowed_actions_the_goal_rules_out_names_it() -> None:
-    ideal = IdealModel.of([0.5, 0.5], [[0.5, 0.5], [1.0, 0.0]], allowed=[[True, True], [False, True]])
+    ideal = IdealModel.of(
+        [0.5, 0.5], [[0.5, 0.5], [1.0, 0.0]], allowed=[[True, True], [False, True]]
+    )
     agent = FPDLearn(ideal, horizon=1)
     memory = agent.start(counts_of_list([], 2, 2))
     np.testing.assert_allclose(agent.rule(memory, np.array(0), rng()), [0.5, 0.5])
@@ -342,20 +383,29 @@ def test_horizon_of_zero_is_refused(replay: bool) -> None:
 
 @pytest.mark.parametrize("prior_count", [0.0, -1.0, np.nan])
 def test_prior_that_is_not_positive_is_refused(prior_count: float) -> None:
-    with pytest.raises(ValueError, match=f"prior_count is {prior_count}; prior counts must be finite and positive"):
+    with pytest.raises(
+        ValueError, match=f"prior_count is {prior_count}; prior counts must be finite and positive"
+    ):
         TL(ALONE.ideal, prior_count)
-    with pytest.raises(ValueError, match=f"prior_count is {prior_count}; prior counts must be finite and positive"):
+    with pytest.raises(
+        ValueError, match=f"prior_count is {prior_count}; prior counts must be finite and positive"
+    ):
         FPDLearn(ALONE.ideal, prior_count=prior_count)
 
 
 def test_agent_for_a_goal_of_another_size_than_the_log_is_refused() -> None:
     larger = IdealModel.of(np.full(4, 0.25), num_actions=4)
     for agent in (Rand(larger), Clone(larger), TL(larger), FPDLearn(larger)):
-        with pytest.raises(ValueError, match="the goal is over 4 states and 4 actions, the log over 3 states"):
+        with pytest.raises(
+            ValueError, match="the goal is over 4 states and 4 actions, the log over 3 states"
+        ):
             agent.start(ALONE.counts)
     scripts = Scripted(np.full((1, 4, 4), 0.25)), FPD(DenseModel(np.full((4, 4, 4), 0.25)), larger)
     for script in scripts:
-        with pytest.raises(ValueError, match=r"the policy is over \(4, 4\) states and actions, the system has \(3, "):
+        with pytest.raises(
+            ValueError,
+            match=r"the policy is over \(4, 4\) states and actions, the system has \(3, ",
+        ):
             script.start(ALONE.counts)
 
 

@@ -50,13 +50,21 @@ STATES, ACTIONS = Space(("a", "b", "c")), Space(("left", "right"))
 ATTITUDES = (Optimism(), Pessimism())
 
 
-def plan_of(ideal: IdealModel, counts: TransitionCounts, attitude: Attitude | None = None, horizon: int = 100) -> Plan:
+def plan_of(
+    ideal: IdealModel,
+    counts: TransitionCounts,
+    attitude: Attitude | None = None,
+    horizon: int = 100,
+) -> Plan:
     agent = TLForesight(ideal, attitude or Optimism(), horizon)
     return agent.plan(agent.start(counts))
 
 
 def many_records(
-    transition: FloatArray, number: int = 10**8, ends: Sequence[int] = (), behaviour: FloatArray | None = None
+    transition: FloatArray,
+    number: int = 10**8,
+    ends: Sequence[int] = (),
+    behaviour: FloatArray | None = None,
 ) -> TransitionCounts:
     """So many records of each state that the log tells all; nothing leaves a terminal state.
 
@@ -72,7 +80,9 @@ def many_records(
     return counts.ending_in(np.array(ends, dtype=np.int64))
 
 
-def scrambled(counts: TransitionCounts, states: Sequence[int], actions: Sequence[int]) -> TransitionCounts:
+def scrambled(
+    counts: TransitionCounts, states: Sequence[int], actions: Sequence[int]
+) -> TransitionCounts:
     """The log after states and actions got other numbers."""
     new_states, new_actions = np.array(states), np.array(actions)
     groups = (
@@ -107,12 +117,18 @@ def test_graded_preference_is_graded_by_its_logarithm() -> None:
 def test_forbidden_state_lies_far_below_the_least_wanted() -> None:
     """A factor of 100,000 in probability; where all others are forbidden, there is nothing in between."""
     wanted = desire(Goal(table={"a": 0.7, "b": 0.3}))
-    np.testing.assert_allclose(wanted.following[0, 0], [1, 1 - log(7 / 3) / log(7 / 3 * 1e5), 0], atol=1e-15)
-    np.testing.assert_allclose(desire(Goal(prefer="a", floor=0)).following[0, 0], [1, 0, 0], atol=1e-15)
+    np.testing.assert_allclose(
+        wanted.following[0, 0], [1, 1 - log(7 / 3) / log(7 / 3 * 1e5), 0], atol=1e-15
+    )
+    np.testing.assert_allclose(
+        desire(Goal(prefer="a", floor=0)).following[0, 0], [1, 0, 0], atol=1e-15
+    )
 
 
 @pytest.mark.parametrize("temperature", [0.01, 1.0, 300.0])
-def test_reward_is_wanted_in_proportion_whatever_its_unit_and_temperature(temperature: float) -> None:
+def test_reward_is_wanted_in_proportion_whatever_its_unit_and_temperature(
+    temperature: float,
+) -> None:
     wanted = desire(Goal(reward={"a": -3, "b": 1, "c": 5}, temperature=temperature))
     np.testing.assert_allclose(wanted.following[0, 0], [0, 0.5, 1], atol=1e-12)
     np.testing.assert_array_equal(wanted.doing, [[0, 0]])
@@ -166,7 +182,13 @@ def test_several_goals_at_once_are_refused() -> None:
 
 @pytest.mark.parametrize(
     "goal",
-    ["next states", "states and next states", "everything", "a rule for all states", "next states and a rule"],
+    [
+        "next states",
+        "states and next states",
+        "everything",
+        "a rule for all states",
+        "next states and a rule",
+    ],
 )
 def test_mean_desire_of_a_log_is_that_of_its_records_one_by_one(goal: str) -> None:
     """Half a record of desire 1 and half of desire 0 are added."""
@@ -185,14 +207,18 @@ def test_mean_desire_of_a_log_is_that_of_its_records_one_by_one(goal: str) -> No
     assert served.all()
     np.testing.assert_array_equal(number, [30, 30])
     for i in range(2):
-        one_by_one = [following[s, a, n] + doing[s, a] for s, a, n in zip(*(f[i] for f in log_), strict=True)]
+        one_by_one = [
+            following[s, a, n] + doing[s, a] for s, a, n in zip(*(f[i] for f in log_), strict=True)
+        ]
         assert mean[i] == pytest.approx((sum(one_by_one) + 0.5) / 31)
 
 
 # The optimum, once the log tells all
 
 
-def loss(transition: FloatArray, reward: FloatArray, rule: FloatArray, ends: Sequence[int] = ()) -> float:
+def loss(
+    transition: FloatArray, reward: FloatArray, rule: FloatArray, ends: Sequence[int] = ()
+) -> float:
     """Most that a rule's first step gives away against the best, looking 300 epochs ahead by plain loops."""
     S, A, _ = transition.shape
     table = np.array(np.broadcast_to(reward, (S, A, S)))
@@ -212,7 +238,12 @@ def test_plan_is_the_optimum_of_a_task_that_goes_on(seed: int, attitude: Attitud
     transition, reward = random_rows(rng, 4, 3, 4), rng.normal(size=4)
     ideal = IdealModel.from_reward(reward, 0.3, num_actions=3)
     rule = plan_of(ideal, many_records(transition), attitude).rule
-    assert loss(transition, reward, rule) < 0.003 < 0.1 < loss(transition, reward, np.full((4, 3), 1 / 3))
+    assert (
+        loss(transition, reward, rule)
+        < 0.003
+        < 0.1
+        < loss(transition, reward, np.full((4, 3), 1 / 3))
+    )
 
 
 @pytest.mark.parametrize("attitude", ATTITUDES)
@@ -221,7 +252,12 @@ def test_plan_is_the_optimum_for_rewards_of_state_and_action(seed: int, attitude
     rng = np.random.default_rng(10 + seed)
     transition, reward = random_rows(rng, 4, 3, 4), rng.normal(size=(4, 3, 4))
     rule = plan_of(IdealModel.from_reward(reward, 1.0), many_records(transition), attitude).rule
-    assert loss(transition, reward, rule) < 0.003 < 0.1 < loss(transition, reward, np.full((4, 3), 1 / 3))
+    assert (
+        loss(transition, reward, rule)
+        < 0.003
+        < 0.1
+        < loss(transition, reward, np.full((4, 3), 1 / 3))
+    )
 
 
 @pytest.mark.parametrize("attitude", ATTITUDES)
@@ -233,7 +269,12 @@ def test_plan_is_the_optimum_of_a_task_that_ends(seed: int, attitude: Attitude) 
     ideal = IdealModel.from_reward(reward, 1.0, num_actions=3)
     rule = plan_of(ideal, many_records(transition, ends=ends), attitude).rule
     uniform = np.full((5, 3), 1 / 3)
-    assert loss(transition, reward, rule, ends) < 0.003 < 0.04 < loss(transition, reward, uniform, ends)
+    assert (
+        loss(transition, reward, rule, ends)
+        < 0.003
+        < 0.04
+        < loss(transition, reward, uniform, ends)
+    )
 
 
 def test_steps_that_cost_are_not_taken_for_steps_that_pay() -> None:
@@ -242,7 +283,9 @@ def test_steps_that_cost_are_not_taken_for_steps_that_pay() -> None:
     transition[0] = [[0.1, 0.9, 0], [0.98, 0, 0.02]]
     transition[1:] = np.eye(3)[1:][:, None]
     ideal = IdealModel.from_reward([-1.0, 10.0, -5.0], 1.0, num_actions=2)
-    np.testing.assert_allclose(plan_of(ideal, many_records(transition, ends=(1, 2))).rule[0], [1, 0], atol=1e-9)
+    np.testing.assert_allclose(
+        plan_of(ideal, many_records(transition, ends=(1, 2))).rule[0], [1, 0], atol=1e-9
+    )
 
 
 def test_a_wanted_end_among_other_wanted_states_is_stayed_in() -> None:
@@ -257,14 +300,17 @@ def test_a_wanted_end_among_other_wanted_states_is_stayed_in() -> None:
 
 def test_a_horizon_of_one_is_short_sighted() -> None:
     transition = np.zeros((4, 2, 4))
-    transition[0, 0, 2] = transition[0, 1, 1] = transition[1, :, 3] = transition[2, :, 0] = transition[3, :, 0] = 1
+    transition[0, 0, 2] = transition[0, 1, 1] = transition[1, :, 3] = transition[
+        2, :, 0
+    ] = transition[3, :, 0] = 1
     ideal = IdealModel.from_reward([0, 0, 0.4, 1], 1.0, num_actions=2)
     assert plan_of(ideal, many_records(transition), horizon=1).rule[0, 0] > 0.99
     assert plan_of(ideal, many_records(transition), horizon=2).rule[0, 1] > 0.99
 
 
 @pytest.mark.parametrize(
-    ("ideal", "states"), [(IdealModel.of([1.0], [0.9, 0.1]), 1), (IdealModel.of([0.5, 0.5], [0.9, 0.1]), 2)]
+    ("ideal", "states"),
+    [(IdealModel.of([1.0], [0.9, 0.1]), 1), (IdealModel.of([0.5, 0.5], [0.9, 0.1]), 2)],
 )
 def test_without_any_doubt_the_preferred_action_is_taken(ideal: IdealModel, states: int) -> None:
     plan = plan_of(ideal, counts_of_list([], states, 2))
@@ -275,7 +321,9 @@ def test_without_any_doubt_the_preferred_action_is_taken(ideal: IdealModel, stat
 def test_batch_of_runs_is_each_run_alone(seed: int) -> None:
     world = World.random(seed)
     agent = TLForesight(world.ideal)
-    together = run(world.system, agent, 40, Streams(np.random.SeedSequence(3).spawn(3)), world.counts)
+    together = run(
+        world.system, agent, 40, Streams(np.random.SeedSequence(3).spawn(3)), world.counts
+    )
     for i, child in enumerate(np.random.SeedSequence(3).spawn(3)):
         lonely = world.alone(i)
         alone = run(lonely.system, agent, 40, np.random.default_rng(child), lonely.counts)
@@ -293,7 +341,9 @@ def test_plan_of_a_task_that_ends_seeks_the_wanted_end_and_avoids_the_other() ->
     for attitude in ATTITUDES:
         plan = plan_of(ideal, many_records(transition, ends=(0, 4)), attitude)
         np.testing.assert_allclose(plan.rule[1:4], [[0, 1]] * 3, atol=1e-9)
-    ruin = np.array([1 - (1 - (1 / 9) ** s) / (1 - (1 / 9) ** 4) for s in (1, 2, 3)])  # gambler's ruin
+    ruin = np.array(
+        [1 - (1 - (1 / 9) ** s) / (1 - (1 / 9) ** 4) for s in (1, 2, 3)]
+    )  # gambler's ruin
     np.testing.assert_allclose(plan.value[1:4, 1], 1 - ruin, atol=1e-3)
 
 
@@ -318,7 +368,10 @@ def test_foreseen_value_is_that_of_the_optimum_from_zero_to_one_an_epoch() -> No
     """Its growth with the horizon is the optimum's long-run mean reward, its differences are the optimum's."""
     rng = np.random.default_rng(5)
     transition = random_rows(rng, 3, 2, 3)
-    ideal, counts = IdealModel.from_reward([0.0, 0.5, 1.0], 1.0, num_actions=2), many_records(transition)
+    ideal, counts = (
+        IdealModel.from_reward([0.0, 0.5, 1.0], 1.0, num_actions=2),
+        many_records(transition),
+    )
     short, long = (plan_of(ideal, counts, horizon=h).value for h in (100, 300))
     optimum = mdp_optimum(DenseModel(transition), [0.0, 0.5, 1.0], 400).value
     np.testing.assert_allclose(long - short, optimum[0, 0] - optimum[200, 0], atol=0.05)
@@ -334,7 +387,9 @@ def test_doubt_is_the_standard_deviation_of_the_value_under_the_belief() -> None
 
     The mean of values v under Dirichlet rows has the variance v' covariance v.
     """
-    counts = counts_of_list([(s, a, n) for s in range(3) for a in range(2) for n in (0, 0, 0, 1, 2, 2)], 3, 2)
+    counts = counts_of_list(
+        [(s, a, n) for s in range(3) for a in range(2) for n in (0, 0, 0, 1, 2, 2)], 3, 2
+    )
     ideal = IdealModel.of([0.6, 0.3, 0.1], num_actions=2)
     plan, mass = plan_of(ideal, counts), float(believe(counts).weight[0, 0]) - 6
     wanted = np.array([1, log(3) / log(6), 0])
@@ -352,8 +407,12 @@ def test_rule_follows_from_what_the_plan_weighs(seed: int, attitude: Attitude) -
     known = np.where(allowed, believe(world.counts).weight, 0.0)
     typical = (known * plan.doubt).sum(axis=-1, keepdims=True) / known.sum(axis=-1, keepdims=True)
     index = (plan.value + plan.attitude + plan.example) / (TEMPERATURE * typical)
-    expected = np.where(allowed, np.exp(index - np.where(allowed, index, -np.inf).max(axis=-1, keepdims=True)), 0)
-    np.testing.assert_allclose(plan.rule, expected / expected.sum(axis=-1, keepdims=True), rtol=1e-6, atol=1e-12)
+    expected = np.where(
+        allowed, np.exp(index - np.where(allowed, index, -np.inf).max(axis=-1, keepdims=True)), 0
+    )
+    np.testing.assert_allclose(
+        plan.rule, expected / expected.sum(axis=-1, keepdims=True), rtol=1e-6, atol=1e-12
+    )
     worth = plan.worth[:, None, None]
     if isinstance(attitude, Optimism):
         np.testing.assert_allclose(plan.attitude, 1.5 * (1 - worth) * plan.doubt)
@@ -389,7 +448,9 @@ def test_without_regard_to_doubt_the_better_mean_is_chosen(attitude: Attitude) -
     ideal = IdealModel.of([0.01, 0.98, 0.01], num_actions=2)
     plan = plan_of(ideal, two_ways(1), attitude)
     np.testing.assert_array_equal(plan.attitude, 0)
-    np.testing.assert_array_equal(plan.rule.argmax(axis=-1)[[0, 2]], plan.value.argmax(axis=-1)[[0, 2]])
+    np.testing.assert_array_equal(
+        plan.rule.argmax(axis=-1)[[0, 2]], plan.value.argmax(axis=-1)[[0, 2]]
+    )
 
 
 def test_deviations_say_how_much_doubt_counts() -> None:
@@ -440,7 +501,10 @@ def test_young_log_gets_the_benefit_of_the_doubt_and_loses_it() -> None:
     """With the length of the log, and with what is observed after it."""
     few, some, many = (float(of_a_past_that_did([0.5, 0.5], n)) for n in (40, 4000, 400_000))
     assert 0.5 > few > 2 * some > 4 * many > 0
-    agent, counts = TLForesight(GOOD), many_records(np.array([[[0.8, 0.1, 0.1], [0.1, 0.45, 0.45]]] * 3), 40)
+    agent, counts = (
+        TLForesight(GOOD),
+        many_records(np.array([[[0.8, 0.1, 0.1], [0.1, 0.45, 0.45]]] * 3), 40),
+    )
     memory = agent.start(counts)
     given = (memory.belief, memory.past, memory.desire, uniform_rule(GOOD))
     early, late = worth_of(*given, 0), worth_of(*given, 10_000)
@@ -459,14 +523,21 @@ def test_worth_is_where_the_past_lies_between_random_and_best_over_twenty_epochs
     rng, (S, A), number = np.random.default_rng(seed), (3, 2), 50
     state = rng.choice([s for s in range(S) if s not in ends], number)
     action, next_state = (rng.random(number) < 0.7).astype(np.int64), rng.integers(S, size=number)
-    counts = counts_of(Transitions(state, action, next_state), S, A).ending_in(np.array(ends, dtype=np.int64))
+    counts = counts_of(Transitions(state, action, next_state), S, A).ending_in(
+        np.array(ends, dtype=np.int64)
+    )
     wanted = np.array([1, log(2.5) / log(5), 0])
     mean = np.stack([believe(counts).moments(row)[0] for row in np.eye(S)], axis=-1)
     reward, going_on = np.tile(wanted, (S, A, 1)), np.ones((S, A, S))
     for end in ends:
         mean[end], reward[end], going_on[end] = np.eye(S)[end], 0, 0
     visits = np.bincount(state, minlength=S) / number
-    done = np.array([np.bincount(action[state == s], minlength=A) / max(1, (state == s).sum()) for s in range(S)])
+    done = np.array(
+        [
+            np.bincount(action[state == s], minlength=A) / max(1, (state == s).sum())
+            for s in range(S)
+        ]
+    )
     done[list(ends)] = 1 / A
     behaviour = visits @ policy_value(mean, reward, np.tile(done, (20, 1, 1)))
     random = visits @ policy_value(mean, reward, np.full((20, S, A), 1 / A))
@@ -494,12 +565,18 @@ def test_example_of_a_good_past_is_followed_where_little_is_known(attitude: Atti
 
 @pytest.mark.parametrize("num_states", [4, 40])
 @pytest.mark.parametrize("attitude", ATTITUDES)
-def test_forbidden_actions_get_no_probability_though_the_past_took_them(num_states: int, attitude: Attitude) -> None:
+def test_forbidden_actions_get_no_probability_though_the_past_took_them(
+    num_states: int, attitude: Attitude
+) -> None:
     """They are the only ones that lead to what is wanted; no other action has probability 0 for want of a number."""
-    log_ = [(s, 0, 0) for s in range(num_states)] * 9 + [(s, a, 1) for s in range(num_states) for a in (1, 2)]
+    log_ = [(s, 0, 0) for s in range(num_states)] * 9 + [
+        (s, a, 1) for s in range(num_states) for a in (1, 2)
+    ]
     allowed = np.ones((num_states, 3), dtype=bool)
     allowed[1:, 0] = False
-    ideal = IdealModel.of(np.eye(num_states)[0] * 0.9 + 0.1 / num_states, num_actions=3, allowed=allowed)
+    ideal = IdealModel.of(
+        np.eye(num_states)[0] * 0.9 + 0.1 / num_states, num_actions=3, allowed=allowed
+    )
     rule = plan_of(ideal, counts_of_list(log_, num_states, 3), attitude).rule
     np.testing.assert_array_equal(rule[1:, 0], 0)
     assert rule[0, 0] > 0.99
@@ -513,7 +590,8 @@ def test_unit_of_the_weights_does_not_matter(num_states: int, unit: float) -> No
     log_, weight = random_log(rng, num_states, 3, 70), rng.uniform(0.5, 2, 70)
     spaces, ideal = (Space.of_size(num_states), Space.of_size(3)), random_ideal(rng, num_states, 3)
     one, other = (
-        plan_of(ideal, TransitionCounts.from_records(*log_, *spaces, weight=w)) for w in (weight, unit * weight)
+        plan_of(ideal, TransitionCounts.from_records(*log_, *spaces, weight=w))
+        for w in (weight, unit * weight)
     )
     for name in ("rule", "value", "doubt", "attitude", "example", "worth"):
         np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-6, atol=1e-6)
@@ -533,7 +611,9 @@ def test_names_of_states_and_actions_do_not_matter(seed: int) -> None:
     transition, rule = random_rows(rng, 4, 3, 4), random_rows(rng, 4, 3)
     states, actions = rng.permutation(4).tolist(), rng.permutation(3).tolist()
     plan = plan_of(IdealModel.of(transition, rule), counts)
-    goal = IdealModel.of(renamed(transition, states, actions, states), renamed(rule, states, actions))
+    goal = IdealModel.of(
+        renamed(transition, states, actions, states), renamed(rule, states, actions)
+    )
     other = plan_of(goal, scrambled(counts, states, actions))
     np.testing.assert_allclose(other.rule, renamed(plan.rule, states, actions), atol=1e-6)
     np.testing.assert_allclose(other.value, renamed(plan.value, states, actions), rtol=1e-9)
@@ -563,7 +643,9 @@ def test_empty_log_of_a_large_system() -> None:
 @pytest.mark.parametrize("horizon", [1, 100])
 def test_a_single_state_and_a_single_action(horizon: int, attitude: Attitude) -> None:
     one = IdealModel.of([1.0], num_actions=1)
-    np.testing.assert_array_equal(plan_of(one, counts_of_list([(0, 0, 0)] * 5, 1, 1), attitude, horizon).rule, [[1]])
+    np.testing.assert_array_equal(
+        plan_of(one, counts_of_list([(0, 0, 0)] * 5, 1, 1), attitude, horizon).rule, [[1]]
+    )
     single = IdealModel.of([0.9, 0.1], num_actions=1)
     np.testing.assert_array_equal(
         plan_of(single, counts_of_list([(0, 0, 1)], 2, 1), attitude, horizon).rule, [[1], [1]]
@@ -654,7 +736,9 @@ def test_agent_acts_by_its_plan_in_the_states_of_each_run() -> None:
 
 @pytest.mark.parametrize("attitude", ATTITUDES)
 @pytest.mark.parametrize("seed", range(3))
-def test_batch_of_runs_that_start_from_nothing_is_each_run_alone(seed: int, attitude: Attitude) -> None:
+def test_batch_of_runs_that_start_from_nothing_is_each_run_alone(
+    seed: int, attitude: Attitude
+) -> None:
     """Each learns a world of its own, looking a few epochs ahead."""
     world = World.random(seed)
     agent = TLForesight(world.ideal, attitude, horizon=2)
@@ -705,8 +789,15 @@ def test_in_the_papers_study_it_gains_more_than_those_it_is_meant_to_beat() -> N
     probability of about 1e-3 for FPD_learn after p3, and below 1e-20 for the others.
     """
     names = ("TL", "TL_explore", "FPD_learn", "TL_foresight")
-    gains = collect(PaperStudy(runs=150, seed=5, methods={name: ALL_METHODS[name] for name in names}))
-    for past, other in (("p3", "TL"), ("p3", "TL_explore"), ("p3", "FPD_learn"), ("p1", "FPD_learn")):
+    gains = collect(
+        PaperStudy(runs=150, seed=5, methods={name: ALL_METHODS[name] for name in names})
+    )
+    for past, other in (
+        ("p3", "TL"),
+        ("p3", "TL_explore"),
+        ("p3", "FPD_learn"),
+        ("p1", "FPD_learn"),
+    ):
         assert gains[past, "TL_foresight"].mean() > gains[past, other].mean(), (past, other)
 
 

@@ -58,7 +58,8 @@ def test_an_update_is_the_same_as_learning_again(agent: str) -> None:
     for _ in range(30):
         found.update("cold", "wait", "mild")
     more = {
-        name: [*values, *[new] * 30] for (name, values), new in zip(LOG.items(), ("cold", "wait", "mild"), strict=True)
+        name: [*values, *[new] * 30]
+        for (name, values), new in zip(LOG.items(), ("cold", "wait", "mild"), strict=True)
     }
     again = pw.TransferLearner(MILD, agent=agent).fit(more, **COLUMNS)
     np.testing.assert_allclose(found.rule_.probabilities, again.rule_.probabilities, rtol=1e-12)
@@ -66,7 +67,9 @@ def test_an_update_is_the_same_as_learning_again(agent: str) -> None:
 
 
 def test_a_planner_waits_for_enough_records_to_answer_anew() -> None:
-    many = pw.TransferLearner(MILD, agent="TL_foresight").fit({k: v * 5 for k, v in LOG.items()}, **COLUMNS)
+    many = pw.TransferLearner(MILD, agent="TL_foresight").fit(
+        {k: v * 5 for k, v in LOG.items()}, **COLUMNS
+    )
     before = many.rule("cold")
     for _ in range(4):
         many.update("cold", "cool", "mild")
@@ -82,7 +85,10 @@ def test_reasons_of_every_method(agent: str) -> None:
     explanation = found.explain("cold")
     for action, reason in explanation.actions.items():
         assert reason.probability == pytest.approx(found.rule_["cold"][action])
-        assert sum(e.records for e in reason.evidence) == {"heat": 20, "wait": 10, "cool": 0}[str(action)]
+        assert (
+            sum(e.records for e in reason.evidence)
+            == {"heat": 20, "wait": 10, "cool": 0}[str(action)]
+        )
     content = json.loads(json.dumps(explanation.to_dict()))
     assert content["method"] == agent
     if agent.startswith("TL") and agent != "TL_foresight":
@@ -100,7 +106,9 @@ def test_reasons_of_every_method(agent: str) -> None:
 
 @pytest.mark.parametrize("agent", ["FPD_learn", "TL_foresight"])
 def test_what_is_not_allowed_has_no_value(agent: str) -> None:
-    found = learner(agent, pw.Goal(prefer={"mild": 1}, forbid=[("cold", "heat")])).explain("cold", "heat")
+    found = learner(agent, pw.Goal(prefer={"mild": 1}, forbid=[("cold", "heat")])).explain(
+        "cold", "heat"
+    )
     content = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert content["actions"]["heat"]["value"] is None
     assert "not allowed by the goal" in str(found)
@@ -111,7 +119,9 @@ def test_prior_counts_are_used_or_refused() -> None:
         return pw.TransferLearner(MILD, agent=agent, prior_count=5.0).fit(LOG, **COLUMNS)
 
     for agent in ("TL", "TL_explore", "FPD_learn"):
-        assert not np.allclose(with_prior(agent).rule_.probabilities, learner(agent).rule_.probabilities)
+        assert not np.allclose(
+            with_prior(agent).rule_.probabilities, learner(agent).rule_.probabilities
+        )
     with pytest.raises(ValueError, match="TL_foresight reads its prior from the log"):
         with_prior("TL_foresight")
 
@@ -136,7 +146,11 @@ def test_preferred_actions_do_not_put_off_the_end() -> None:
     cell = rng.integers(1, 6, size=2000)
     way = rng.integers(3, size=2000)
     then = cell + np.array([-1, 1, 0])[way]
-    log = {"s": cell.tolist(), "a": np.array(["left", "right", "stay"])[way].tolist(), "n": then.tolist()}
+    log = {
+        "s": cell.tolist(),
+        "a": np.array(["left", "right", "stay"])[way].tolist(),
+        "n": then.tolist(),
+    }
     goal = pw.Goal(prefer={6: 1}, prefer_actions={"right": 1.0, "stay": 0.5})
     found = pw.TransferLearner(goal, agent="TL_foresight").fit(
         log, state="s", action="a", next_state="n", terminal=[0, 6]
@@ -146,14 +160,18 @@ def test_preferred_actions_do_not_put_off_the_end() -> None:
 
 def test_exploration_is_for_want_of_good_data() -> None:
     """Where most records serve the goal, TL_explore is TL; where few do, 30 % of its rule is uniform."""
-    np.testing.assert_allclose(learner("TL_explore").rule_.probabilities, learner("TL").rule_.probabilities)
+    np.testing.assert_allclose(
+        learner("TL_explore").rule_.probabilities, learner("TL").rule_.probabilities
+    )
     hot = pw.Goal(prefer={"hot": 1})
     mixed = 0.7 * learner("TL", hot).rule_.probabilities + 0.3 / 3
     np.testing.assert_allclose(learner("TL_explore", hot).rule_.probabilities, mixed)
 
 
 def test_unknown_methods_are_refused() -> None:
-    with pytest.raises(ValueError, match="unknown agent 'SARSA'; known are TL, TL_explore, FPD_learn, TL_foresight"):
+    with pytest.raises(
+        ValueError, match="unknown agent 'SARSA'; known are TL, TL_explore, FPD_learn, TL_foresight"
+    ):
         learner("SARSA")
     counts = pw.count_transitions(LOG, state="room", action="did", next_state="then")
     with pytest.raises(ValueError, match="unknown method"):
@@ -169,13 +187,31 @@ def test_the_command_line_reaches_every_method(
     columns = ["--state", "room", "--action", "did", "--next-state", "then", "--prefer", "mild"]
     policy, other = str(tmp_path / "policy.safetensors"), str(tmp_path / "other.safetensors")
     for method in METHODS:
-        assert call(monkeypatch, "learn", str(log), *columns, "--method", method, "-o", policy, "--json") == 0
+        assert (
+            call(
+                monkeypatch, "learn", str(log), *columns, "--method", method, "-o", policy, "--json"
+            )
+            == 0
+        )
         content = json.loads(capsys.readouterr().out)
         assert content["method"] == method
         assert content["policy"]["cold"]["heat"] > content["policy"]["cold"]["wait"]
         assert call(monkeypatch, "explain", policy, "cold", "--json") == 0
         assert json.loads(capsys.readouterr().out)["method"] == method
-        assert call(monkeypatch, "retarget", policy, "--prefer", "hot", "--method", "TL_foresight", "-o", other) == 0
+        assert (
+            call(
+                monkeypatch,
+                "retarget",
+                policy,
+                "--prefer",
+                "hot",
+                "--method",
+                "TL_foresight",
+                "-o",
+                other,
+            )
+            == 0
+        )
         assert pw.load(other).agent == "TL_foresight"
         assert call(monkeypatch, "evaluate", policy, str(log), "--draws", "50") in (0, 1)
         capsys.readouterr()

@@ -15,7 +15,15 @@ from pastwise import Space, TransitionCounts, Transitions
 from pastwise._numerics.arrays import FloatArray
 from pastwise.models.belief import Belief, DenseBelief, SparseBelief, believe
 from pastwise.models.prior import FEW_STATES, believed_mass, prior_log_likelihood, prior_masses
-from tests.helpers.oracles import Record, counts_of, counts_of_list, log_of, random_log, random_rows, records
+from tests.helpers.oracles import (
+    Record,
+    counts_of,
+    counts_of_list,
+    log_of,
+    random_log,
+    random_rows,
+    records,
+)
 
 S, A = 4, 3
 MASS = np.array([0.5, 2.0, 7.25])
@@ -24,7 +32,9 @@ MASS = np.array([0.5, 2.0, 7.25])
 def table_of(counts: TransitionCounts) -> FloatArray:
     """Weights as a dense tensor [S, A, S], record by record."""
     table = np.zeros((len(counts.states), len(counts.actions), len(counts.states)))
-    for s, a, n, w in zip(counts.state, counts.action, counts.next_state, counts.weight, strict=True):
+    for s, a, n, w in zip(
+        counts.state, counts.action, counts.next_state, counts.weight, strict=True
+    ):
         table[s, a, n] += w
     return table
 
@@ -40,9 +50,15 @@ def weighted_counts(num_states: int, number: int = 60, seed: int = 3) -> Transit
 def literal_likelihood(table: FloatArray, base: FloatArray, mass: float) -> float:
     """Ln of the Dirichlet-multinomial probability of all rows, in a fixed order of the records; by `math.lgamma`."""
     total = 0.0
-    for row, prior in zip(table.reshape(-1, table.shape[-1]), base.reshape(-1, base.shape[-1]), strict=True):
+    for row, prior in zip(
+        table.reshape(-1, table.shape[-1]), base.reshape(-1, base.shape[-1]), strict=True
+    ):
         total += lgamma(mass) - lgamma(mass + row.sum())
-        total += sum(lgamma(mass * b + n) - lgamma(mass * b) for n, b in zip(row, prior, strict=True) if n > 0)
+        total += sum(
+            lgamma(mass * b + n) - lgamma(mass * b)
+            for n, b in zip(row, prior, strict=True)
+            if n > 0
+        )
     return total
 
 
@@ -85,11 +101,17 @@ def sparse_concentration(counts: TransitionCounts) -> FloatArray:
 
 
 @given(records(S, A))
-def test_likelihood_is_the_product_of_predictive_probabilities_record_by_record(log_: list[Record]) -> None:
+def test_likelihood_is_the_product_of_predictive_probabilities_record_by_record(
+    log_: list[Record],
+) -> None:
     """In exact fractions; the log is its records in any order."""
     counts = counts_of_list(log_, S, A)
-    base = {(s, a, n): Fraction(1 + s + a + n, 20) for s in range(S) for a in range(A) for n in range(S)}
-    keys = list(zip(counts.state.tolist(), counts.action.tolist(), counts.next_state.tolist(), strict=True))
+    base = {
+        (s, a, n): Fraction(1 + s + a + n, 20) for s in range(S) for a in range(A) for n in range(S)
+    }
+    keys = list(
+        zip(counts.state.tolist(), counts.action.tolist(), counts.next_state.tolist(), strict=True)
+    )
     ours = prior_log_likelihood(counts, MASS, np.array([float(base[key]) for key in keys]))
     for mass, value in zip(MASS, ours, strict=True):
         m, probability = Fraction(float(mass)), Fraction(1)
@@ -107,7 +129,9 @@ def test_likelihood_is_that_of_scipy_but_for_the_order_of_the_records() -> None:
     ours = prior_log_likelihood(counts, MASS, prior[counts.state, counts.action, counts.next_state])
     for mass, value in zip(MASS, ours, strict=True):
         theirs = 0.0
-        for row, base in zip(table_of(counts).reshape(-1, S).astype(int), prior.reshape(-1, S), strict=True):
+        for row, base in zip(
+            table_of(counts).reshape(-1, S).astype(int), prior.reshape(-1, S), strict=True
+        ):
             orders = lgamma(row.sum() + 1) - sum(lgamma(n + 1) for n in row)
             theirs += float(dirichlet_multinomial.logpmf(row, mass * base, row.sum())) - orders
         assert value == pytest.approx(theirs, rel=1e-10)
@@ -132,22 +156,32 @@ def test_likelihood_and_mass_of_a_batch_are_those_of_each_log_alone() -> None:
         field[1, 1] = 0
     together = counts_of(log_, S, A)
     base = random_rows(np.random.default_rng(1), S, A, S)
-    likelihood = prior_log_likelihood(together, MASS, base[together.state, together.action, together.next_state])
+    likelihood = prior_log_likelihood(
+        together, MASS, base[together.state, together.action, together.next_state]
+    )
     mass = believed_mass(together, np.full(len(together.key), 1 / S))
     assert likelihood.shape == (2, 3, len(MASS))
     assert mass.shape == (2, 3)
     for i in np.ndindex(2, 3):
         alone = counts_of(Transitions(*(field[i] for field in log_)), S, A)
         own = base[alone.state, alone.action, alone.next_state]
-        np.testing.assert_allclose(likelihood[i], prior_log_likelihood(alone, MASS, own), rtol=1e-12)
-        np.testing.assert_allclose(mass[i], believed_mass(alone, np.full(len(alone.key), 1 / S)), rtol=1e-12)
+        np.testing.assert_allclose(
+            likelihood[i], prior_log_likelihood(alone, MASS, own), rtol=1e-12
+        )
+        np.testing.assert_allclose(
+            mass[i], believed_mass(alone, np.full(len(alone.key), 1 / S)), rtol=1e-12
+        )
 
 
 # The mass of the prior
 
 
-@pytest.mark.parametrize(("num_states", "most"), [(1, 2.0), (3, 6.0), (15, 30.0), (16, 30.0), (1000, 30.0)])
-def test_masses_grow_by_a_constant_factor_up_to_two_records_a_state_or_thirty(num_states: int, most: float) -> None:
+@pytest.mark.parametrize(
+    ("num_states", "most"), [(1, 2.0), (3, 6.0), (15, 30.0), (16, 30.0), (1000, 30.0)]
+)
+def test_masses_grow_by_a_constant_factor_up_to_two_records_a_state_or_thirty(
+    num_states: int, most: float
+) -> None:
     mass = prior_masses(num_states)
     assert (mass[0], mass[-1]) == (pytest.approx(0.05), pytest.approx(most))
     np.testing.assert_allclose(mass[1:] / mass[:-1], (most / 0.05) ** (1 / 24))
@@ -158,7 +192,9 @@ def test_mass_is_the_mean_over_the_grid_by_likelihood(number: int) -> None:
     counts = weighted_counts(S, number)
     uniform = np.full((S, A, S), 1 / S)
     expected = literal_mass(table_of(counts), uniform)
-    assert believed_mass(counts, np.full(len(counts.key), 1 / S)) == pytest.approx(expected, rel=1e-9)
+    assert believed_mass(counts, np.full(len(counts.key), 1 / S)) == pytest.approx(
+        expected, rel=1e-9
+    )
 
 
 def test_rows_like_the_base_ask_for_a_heavy_prior_and_certain_ones_for_a_light_one() -> None:
@@ -180,12 +216,16 @@ def test_mass_that_rows_were_drawn_with_is_found(true_mass: float) -> None:
     where = np.nonzero(drawn)
     log_ = Transitions(*(np.repeat(index, drawn[where]) for index in where))
     counts = counts_of(log_, states, actions)
-    assert abs(np.log(believed_mass(counts, np.full(len(counts.key), 1 / states)) / true_mass)) < 0.5
+    assert (
+        abs(np.log(believed_mass(counts, np.full(len(counts.key), 1 / states)) / true_mass)) < 0.5
+    )
 
 
 # Moments
 
-KINDS: dict[str, tuple[Callable[[TransitionCounts], Belief], Callable[[TransitionCounts], FloatArray]]] = {
+KINDS: dict[
+    str, tuple[Callable[[TransitionCounts], Belief], Callable[[TransitionCounts], FloatArray]]
+] = {
     "dense": (DenseBelief, dense_concentration),
     "sparse": (SparseBelief, sparse_concentration),
 }
@@ -223,7 +263,9 @@ def check(belief: Belief, concentration: FloatArray) -> None:
     rng = np.random.default_rng(11)
     np.testing.assert_allclose(belief.weight, concentration.sum(axis=-1), rtol=1e-9)
     values = np.asarray(rng.normal(size=num_states))
-    for ours, theirs in zip(belief.moments(values), literal_moments(concentration, values[None, None]), strict=True):
+    for ours, theirs in zip(
+        belief.moments(values), literal_moments(concentration, values[None, None]), strict=True
+    ):
         np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-12)
     for lines in {1, num_states}:
         for columns in {1, num_actions}:
@@ -275,7 +317,9 @@ def test_whatever_a_sparse_belief_is_asked_first_new_records_count(question: str
     if question == "weight":
         np.testing.assert_allclose(belief.weight, concentration.sum(axis=-1))
         return
-    ours = belief.moments(values) if question == "moments" else belief.moments_each(values[None, None])
+    ours = (
+        belief.moments(values) if question == "moments" else belief.moments_each(values[None, None])
+    )
     np.testing.assert_allclose(ours, literal_moments(concentration, values[None, None]), rtol=1e-8)
 
 

@@ -41,7 +41,9 @@ def sparse(transition: FloatArray) -> SparseModel:
 
 def posterior_mean(counts: TransitionCounts, background: float = BACKGROUND) -> FloatArray:
     """(count + background) / total, as a dense tensor."""
-    table = np.full((*counts.shape, len(counts.states), len(counts.actions), len(counts.states)), background)
+    table = np.full(
+        (*counts.shape, len(counts.states), len(counts.actions), len(counts.states)), background
+    )
     table.reshape(-1)[counts.key] += counts.weight
     return np.asarray(table / table.sum(axis=-1, keepdims=True))
 
@@ -56,7 +58,9 @@ def learned(num_states: int) -> LearnedModel:
 
 def learned_slowly(num_states: int) -> LearnedModel:
     """Record by record, with a question in between so that nothing stale is kept."""
-    model = LearnedModel(TransitionCounts.empty(Space.of_size(num_states), Space.of_size(A)), BACKGROUND)
+    model = LearnedModel(
+        TransitionCounts.empty(Space.of_size(num_states), Space.of_size(A)), BACKGROUND
+    )
     for s, a, n in zip(*past(num_states), strict=True):
         model.observe(s, a, n)
         model.expect(np.ones(num_states))
@@ -111,19 +115,29 @@ def test_expectation_of_values_of_the_next_state(
     model: TransitionModel, mean: FloatArray, goals: tuple[int, ...]
 ) -> None:
     values = np.random.default_rng(1).normal(size=(*goals, len(mean)))
-    np.testing.assert_allclose(model.expect(values), np.einsum("san,...n->...sa", mean, values), atol=1e-13)
+    np.testing.assert_allclose(
+        model.expect(values), np.einsum("san,...n->...sa", mean, values), atol=1e-13
+    )
 
 
 @pytest.mark.parametrize("goals", [(), (5,), (2, 3)])
 @pytest.mark.parametrize("by_action", [False, True])
 @pytest.mark.parametrize("by_state", [False, True])
 def test_expectation_of_values_that_depend_on_state_and_action(
-    model: TransitionModel, mean: FloatArray, by_state: bool, by_action: bool, goals: tuple[int, ...]
+    model: TransitionModel,
+    mean: FloatArray,
+    by_state: bool,
+    by_action: bool,
+    goals: tuple[int, ...],
 ) -> None:
     S = len(mean)
-    values = np.random.default_rng(2).normal(size=(*goals, S if by_state else 1, A if by_action else 1, S))
+    values = np.random.default_rng(2).normal(
+        size=(*goals, S if by_state else 1, A if by_action else 1, S)
+    )
     expected = (mean * values).sum(axis=-1)
-    np.testing.assert_allclose(np.broadcast_to(model.expect_each(values), expected.shape), expected, atol=1e-13)
+    np.testing.assert_allclose(
+        np.broadcast_to(model.expect_each(values), expected.shape), expected, atol=1e-13
+    )
 
 
 def test_design_does_not_depend_on_the_storage(model: TransitionModel, mean: FloatArray) -> None:
@@ -140,15 +154,21 @@ def test_design_does_not_depend_on_the_storage(model: TransitionModel, mean: Flo
 
 
 @pytest.mark.parametrize("make", [DenseModel, sparse])
-def test_impossible_values_count_only_where_they_may_be_met(make: Callable[[FloatArray], TransitionModel]) -> None:
+def test_impossible_values_count_only_where_they_may_be_met(
+    make: Callable[[FloatArray], TransitionModel],
+) -> None:
     """0 * (-inf) is 0, and so is 0 ln 0."""
     model = make(np.array([[[0.5, 0.5], [0.0, 1.0]], [[1.0, 0.0], [0.25, 0.75]]]))
     expected = [[-np.inf, 4.0], [-np.inf, -np.inf]]
     np.testing.assert_array_equal(model.expect(np.array([-np.inf, 4.0])), expected)
     np.testing.assert_array_equal(model.expect_each(np.array([[[-np.inf, 4.0]]])), expected)
-    np.testing.assert_array_equal(model.expect(np.array([[-np.inf, 4.0], [1.0, 1.0]])), [expected, np.ones((2, 2))])
+    np.testing.assert_array_equal(
+        model.expect(np.array([[-np.inf, 4.0], [1.0, 1.0]])), [expected, np.ones((2, 2))]
+    )
     np.testing.assert_allclose(
-        model.negentropy, [[-np.log(2), 0], [0, 0.25 * np.log(0.25) + 0.75 * np.log(0.75)]], atol=1e-15
+        model.negentropy,
+        [[-np.log(2), 0], [0, 0.25 * np.log(0.25) + 0.75 * np.log(0.75)]],
+        atol=1e-15,
     )
 
 
@@ -171,7 +191,11 @@ def means(num_states: int) -> FloatArray:
 @pytest.fixture(params=["dense", "learned"])
 def batch(request: pytest.FixtureRequest, num_states: int, means: FloatArray) -> TransitionModel:
     """The six systems as one model."""
-    return DenseModel(means) if request.param == "dense" else LearnedModel(past_of_batch(num_states), BACKGROUND)
+    return (
+        DenseModel(means)
+        if request.param == "dense"
+        else LearnedModel(past_of_batch(num_states), BACKGROUND)
+    )
 
 
 @pytest.mark.parametrize("goals", [(), RUNS, (1, 1), (5, *RUNS), (5, 1, 1)])
@@ -189,13 +213,19 @@ def test_batch_of_models_is_each_of_them_alone(
         mine = np.broadcast_to(values, (*full, S))[..., *run, :]
         np.testing.assert_allclose(found[..., *run, :, :], alone.expect(mine), atol=1e-13)
         my_table = np.broadcast_to(tables, (*full, S, A, S))[..., *run, :, :, :]
-        np.testing.assert_allclose(found_each[..., *run, :, :], alone.expect_each(my_table), atol=1e-13)
+        np.testing.assert_allclose(
+            found_each[..., *run, :, :], alone.expect_each(my_table), atol=1e-13
+        )
 
 
-def test_rows_of_a_batch_are_picked_in_each_system(batch: TransitionModel, means: FloatArray) -> None:
+def test_rows_of_a_batch_are_picked_in_each_system(
+    batch: TransitionModel, means: FloatArray
+) -> None:
     rng = np.random.default_rng(6)
     state, action = rng.integers(len(means[0, 0]), size=RUNS), rng.integers(A, size=RUNS)
-    expected = [[means[i, j, state[i, j], action[i, j]] for j in range(RUNS[1])] for i in range(RUNS[0])]
+    expected = [
+        [means[i, j, state[i, j], action[i, j]] for j in range(RUNS[1])] for i in range(RUNS[0])
+    ]
     np.testing.assert_allclose(batch.row(state, action), expected)
 
 
@@ -220,7 +250,9 @@ def test_weights_of_the_log_are_its_counts() -> None:
 def test_learned_model_of_nothing_is_uniform(num_states: int) -> None:
     S = num_states
     model = LearnedModel(TransitionCounts.empty(Space.of_size(S), Space.of_size(A), (2,)), 1e-6)
-    np.testing.assert_allclose(model.row(np.array([0, 3]), np.array([1, 2])), np.full((2, S), 1 / S))
+    np.testing.assert_allclose(
+        model.row(np.array([0, 3]), np.array([1, 2])), np.full((2, S), 1 / S)
+    )
     np.testing.assert_allclose(model.negentropy, np.full((2, S, A), -np.log(S)))
 
 
@@ -248,9 +280,14 @@ def test_learning_does_not_change_the_counts_it_started_from() -> None:
 
 
 @pytest.mark.parametrize("ideal_shape", [(FEW,), (FEW, A, FEW)])
-def test_learned_model_refuses_goals_that_rule_out_next_states(ideal_shape: tuple[int, ...]) -> None:
+def test_learned_model_refuses_goals_that_rule_out_next_states(
+    ideal_shape: tuple[int, ...],
+) -> None:
     wanted = np.broadcast_to([0.5, 0.0, 0.5, 0.0], ideal_shape)
-    with pytest.raises(ValueError, match=r"rules out next states \[1, 3\] .* give them a floor instead, such as 1e-5"):
+    with pytest.raises(
+        ValueError,
+        match=r"rules out next states \[1, 3\] .* give them a floor instead, such as 1e-5",
+    ):
         fpd(learned(FEW), IdealModel.of(wanted, num_actions=A), 3)
 
 
@@ -374,7 +411,9 @@ def test_bad_sparse_model_is_refused(matrix: FloatArray, num_actions: int, messa
 
 
 def test_sparse_model_adds_up_entries_given_twice_and_drops_zeros() -> None:
-    entries = coo_array(([0.25, 0.25, 0.5, 0.0, 1.0], ([0, 0, 0, 1, 1], [1, 1, 0, 0, 1])), shape=(2, 2))
+    entries = coo_array(
+        ([0.25, 0.25, 0.5, 0.0, 1.0], ([0, 0, 0, 1, 1], [1, 1, 0, 0, 1])), shape=(2, 2)
+    )
     model = SparseModel(entries, 1)
     np.testing.assert_array_equal(model.row(np.array(0), np.array(0)), [0.5, 0.5])
     np.testing.assert_array_equal(model.expect(np.array([-np.inf, 1.0])), [[-np.inf], [1.0]])
@@ -382,7 +421,9 @@ def test_sparse_model_adds_up_entries_given_twice_and_drops_zeros() -> None:
 
 @pytest.mark.parametrize("background", [0.0, -1.0, np.nan, np.inf])
 def test_bad_background_is_refused(background: float) -> None:
-    with pytest.raises(ValueError, match=f"the background count must be positive, not {background}"):
+    with pytest.raises(
+        ValueError, match=f"the background count must be positive, not {background}"
+    ):
         LearnedModel(counts_of_list([(0, 0, 0)], 2, 1), background)
 
 
@@ -403,15 +444,22 @@ def test_single_precision_is_kept_and_near() -> None:
     assert np.isneginf(single.expect(impossible)).all()
 
 
-def test_blocks_of_a_large_sparse_model_are_worked_on_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_a_large_sparse_model_are_worked_on_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A design by several threads is the one by a single block."""
     rng = np.random.default_rng(1)
     S = 40
-    some = random_rows(rng, S * A, S) * (rng.random((S * A, S)) < 0.3) + np.eye(S)[np.arange(S * A) // A]
+    some = (
+        random_rows(rng, S * A, S) * (rng.random((S * A, S)) < 0.3)
+        + np.eye(S)[np.arange(S * A) // A]
+    )
     matrix = csr_array(some / some.sum(axis=1, keepdims=True))
     key = np.unique(rng.integers(S * A * S, size=900))
     ones = np.ones(len(key))
-    counts = TransitionCounts(Space.of_size(S), Space.of_size(A), key, ones.astype(np.int64), ones, ones)
+    counts = TransitionCounts(
+        Space.of_size(S), Space.of_size(A), key, ones.astype(np.int64), ones, ones
+    )
     ideal = IdealModel.of(np.r_[0.5, np.full(S - 1, 0.5 / (S - 1))], num_actions=A)
     whole = [fpd(model, ideal, 5) for model in (SparseModel(matrix, A), LearnedModel(counts, 0.1))]
     monkeypatch.setattr("pastwise.models.rows.MANY_ENTRIES", 100)
@@ -457,7 +505,9 @@ def test_single_precision_tells_what_is_never_reached_from_what_is_rare() -> Non
     transition[:, 2, 0] = 1e-9
     transition /= transition.sum(axis=-1, keepdims=True)
     ideal = IdealModel.of(np.r_[0.0, np.full(49, 1 / 49)], num_actions=3)
-    exact, near = (fpd(DenseModel(transition.astype(kind)), ideal, 5) for kind in (np.float64, np.float32))
+    exact, near = (
+        fpd(DenseModel(transition.astype(kind)), ideal, 5) for kind in (np.float64, np.float32)
+    )
     np.testing.assert_allclose(near.policy, exact.policy, atol=1e-5)
     assert (near.policy[..., 2] == 0).all()
 
@@ -465,14 +515,21 @@ def test_single_precision_tells_what_is_never_reached_from_what_is_rare() -> Non
 def test_systems_come_after_goals() -> None:
     rng = np.random.default_rng(4)
     transition, goals = random_rows(rng, 2, FEW, A, FEW), random_rows(rng, 3, FEW)
-    systems, ideal = DenseModel(transition), IdealModel.of(goals[:, None, None, None, :], num_actions=A)
+    systems, ideal = (
+        DenseModel(transition),
+        IdealModel.of(goals[:, None, None, None, :], num_actions=A),
+    )
     together = fpd(systems, ideal, 4).policy
     for g, goal in enumerate(goals):
         for n, rows in enumerate(transition):
             alone = fpd(DenseModel(rows), IdealModel.of(goal, num_actions=A), 4).policy
             np.testing.assert_allclose(together[g, n], alone)
     with pytest.raises(ValueError, match="put the axes of goals before those of systems"):
-        fpd(DenseModel(transition[:, None]), IdealModel.of(goals[:, None, None, :], num_actions=A), 4)
+        fpd(
+            DenseModel(transition[:, None]),
+            IdealModel.of(goals[:, None, None, :], num_actions=A),
+            4,
+        )
     empty = TransitionCounts.empty(Space.of_size(MANY), Space.of_size(A), (2, 1))
     with pytest.raises(ValueError, match="put the axes of goals before those of systems"):
         LearnedModel(empty, BACKGROUND).expect(rng.random((3, MANY)))
@@ -484,7 +541,9 @@ def test_a_state_without_a_feasible_action_is_named_by_learned_models() -> None:
         allowed, rule = np.ones((S, 2), dtype=bool), np.full((S, 2), 0.5)
         allowed[1], rule[1] = [False, True], [1.0, 0.0]
         ideal = IdealModel.of(np.full(S, 1 / S), rule, allowed=allowed)
-        counts = TransitionCounts.from_records([0, 1, 2], [0, 1, 0], [1, 2, 0], Space.of_size(S), Space.of_size(2))
+        counts = TransitionCounts.from_records(
+            [0, 1, 2], [0, 1, 0], [1, 2, 0], Space.of_size(S), Space.of_size(2)
+        )
         with pytest.raises(ValueError, match=r"rules out next states \[1\]"):
             fpd(LearnedModel(counts, 0.1), ideal, 5)
 
@@ -492,7 +551,9 @@ def test_a_state_without_a_feasible_action_is_named_by_learned_models() -> None:
 def test_a_world_of_ends_needs_no_feasible_action_elsewhere() -> None:
     """Terminal states lead nowhere else, so that one without a feasible action concerns only itself."""
     ideal = IdealModel.of(
-        np.full(3, 1 / 3), [[1.0, 0.0], [0.5, 0.5], [0.5, 0.5]], allowed=[[False, True]] + [[True] * 2] * 2
+        np.full(3, 1 / 3),
+        [[1.0, 0.0], [0.5, 0.5], [0.5, 0.5]],
+        allowed=[[False, True]] + [[True] * 2] * 2,
     )
     ends = TransitionCounts.empty(Space.of_size(3), Space.of_size(2)).ending_in(np.arange(3))
     policy = fpd(LearnedModel(ends, 0.1), ideal, 4).policy
@@ -534,7 +595,10 @@ def test_one_next_state_is_for_all_systems_and_two_are_for_two() -> None:
 
 def test_memory_order_does_not_matter() -> None:
     rng = np.random.default_rng(0)
-    model, goals = DenseModel(random_rows(rng, FEW, A, FEW)), random_rows(rng, FEW, A, 4, FEW).transpose(2, 0, 1, 3)
+    model, goals = (
+        DenseModel(random_rows(rng, FEW, A, FEW)),
+        random_rows(rng, FEW, A, 4, FEW).transpose(2, 0, 1, 3),
+    )
     rules = np.asfortranarray(random_rows(rng, 4, FEW, A))
     systems = DenseModel(np.moveaxis(random_rows(rng, FEW, A, 5, FEW), 2, 0))
     wanted = random_rows(rng, FEW, A, FEW)
@@ -545,7 +609,9 @@ def test_memory_order_does_not_matter() -> None:
     ]
     for strange, ideal, plain in cases:
         usual = DenseModel(np.ascontiguousarray(strange.transition))
-        np.testing.assert_allclose(fpd(strange, ideal, 3).policy, fpd(usual, plain, 3).policy, rtol=1e-12)
+        np.testing.assert_allclose(
+            fpd(strange, ideal, 3).policy, fpd(usual, plain, 3).policy, rtol=1e-12
+        )
 
 
 @pytest.mark.parametrize("states", [4, 31, 40])
@@ -554,16 +620,24 @@ def test_single_precision_stays_near_over_long_horizons(states: int) -> None:
     rng, horizon = np.random.default_rng(states), 300
     transition = random_rows(rng, states, 2, states)
     ideal = IdealModel.of(np.r_[1 - 1e-6, np.full(states - 1, 1e-6 / (states - 1))], num_actions=2)
-    exact, near = (fpd(DenseModel(transition.astype(kind)), ideal, horizon) for kind in (np.float64, np.float32))
+    exact, near = (
+        fpd(DenseModel(transition.astype(kind)), ideal, horizon)
+        for kind in (np.float64, np.float32)
+    )
     spread = np.ptp(exact.log_gamma[0] - exact.log_gamma[0].max())
-    assert np.abs(near.log_gamma - exact.log_gamma).max() <= 3e-7 * horizon * max(spread, np.ptp(ideal.log_transition))
+    assert np.abs(near.log_gamma - exact.log_gamma).max() <= 3e-7 * horizon * max(
+        spread, np.ptp(ideal.log_transition)
+    )
 
 
 def test_values_are_numbers_of_any_kind_for_every_next_state() -> None:
     rng = np.random.default_rng(1)
     S = 40
     transition = random_rows(rng, S, A, S)
-    models: list[TransitionModel] = [DenseModel(transition), SparseModel(csr_array(transition.reshape(-1, S)), A)]
+    models: list[TransitionModel] = [
+        DenseModel(transition),
+        SparseModel(csr_array(transition.reshape(-1, S)), A),
+    ]
     for model in models:
         exact = transition @ np.arange(S)
         np.testing.assert_allclose(model.expect(np.arange(S)), exact, rtol=1e-12)  # type: ignore[arg-type]

@@ -82,8 +82,14 @@ scalars = st.one_of(
 def spaces(draw: st.DrawFn) -> Space:
     """Labels of any kind, plain or of two fields."""
     if draw(st.booleans()):
-        return Space(draw(st.lists(scalars, min_size=1, max_size=4, unique=True)), draw(st.sampled_from([(), ("x",)])))
-    return Space(draw(st.lists(st.tuples(scalars, scalars), min_size=1, max_size=4, unique=True)), ("one", "two"))
+        return Space(
+            draw(st.lists(scalars, min_size=1, max_size=4, unique=True)),
+            draw(st.sampled_from([(), ("x",)])),
+        )
+    return Space(
+        draw(st.lists(st.tuples(scalars, scalars), min_size=1, max_size=4, unique=True)),
+        ("one", "two"),
+    )
 
 
 @st.composite
@@ -96,16 +102,27 @@ def goals(draw: st.DrawFn, states: Space, actions: Space) -> Goal:
     kinds: list[st.SearchStrategy[dict[str, Any]]] = [
         st.fixed_dictionaries({"prefer": some, "floor": st.sampled_from([None, 0.01])}),
         st.fixed_dictionaries(
-            {"prefer_actions": st.dictionaries(action, weights, min_size=1), "action_floor": st.just(0.01)}
+            {
+                "prefer_actions": st.dictionaries(action, weights, min_size=1),
+                "action_floor": st.just(0.01),
+            }
         ),
-        st.fixed_dictionaries({"reward": st.dictionaries(state, number, min_size=1), "temperature": weights}),
         st.fixed_dictionaries(
-            {"reward": st.dictionaries(state, st.dictionaries(action, number, min_size=1), min_size=1)}
+            {"reward": st.dictionaries(state, number, min_size=1), "temperature": weights}
         ),
         st.fixed_dictionaries(
             {
                 "reward": st.dictionaries(
-                    state, st.dictionaries(action, st.dictionaries(state, number, min_size=1), min_size=1), min_size=1
+                    state, st.dictionaries(action, number, min_size=1), min_size=1
+                )
+            }
+        ),
+        st.fixed_dictionaries(
+            {
+                "reward": st.dictionaries(
+                    state,
+                    st.dictionaries(action, st.dictionaries(state, number, min_size=1), min_size=1),
+                    min_size=1,
                 )
             }
         ),
@@ -113,7 +130,9 @@ def goals(draw: st.DrawFn, states: Space, actions: Space) -> Goal:
         st.just({"table": {s: {a: {s: 1} for a in actions.labels} for s in states.labels}}),
     ]
     if states.is_product:
-        targets = {name: draw(st.sampled_from(states.field(name)[0].labels)) for name in states.fields}
+        targets = {
+            name: draw(st.sampled_from(states.field(name)[0].labels)) for name in states.fields
+        }
         kinds.append(st.just({"targets": {name: {label: 2} for name, label in targets.items()}}))
     wanted = draw(st.one_of(kinds))
     if len(actions) > 1:
@@ -143,7 +162,9 @@ def learners(draw: st.DrawFn) -> TransferLearner:
     return TransferLearner(
         goal,
         prior_count=draw(st.one_of(st.none(), st.floats(1e-9, 10))),
-        similarity=draw(st.sampled_from([pastwise.normalised_similarity, pastwise.plain_similarity])),
+        similarity=draw(
+            st.sampled_from([pastwise.normalised_similarity, pastwise.plain_similarity])
+        ),
         past_goals=past,
         on_unseen=draw(st.sampled_from(["prior", "refuse"])),
     ).fit(counts)
@@ -186,7 +207,9 @@ def test_columns_and_bins_come_back() -> None:
         "half_life": 2,
     }
     goal = Goal(targets={"temp": {"[1, 2)": 1}, "place": {"in": 1}})
-    first = TransferLearner(goal).fit(log, **options, bins={"temp": 2}, terminal=[("[1, 2)", "out")])
+    first = TransferLearner(goal).fit(
+        log, **options, bins={"temp": 2}, terminal=[("[1, 2)", "out")]
+    )
     second = reloaded(first)
     assert_same(second, first)
     assert second.columns_ is not None
@@ -207,7 +230,9 @@ def test_open_bins_come_back(edges: list[float]) -> None:
 def test_a_span_between_dates_comes_back(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("room,did,then,on\ncold,heat,mild,2024-01-01\nmild,wait,mild,2024-01-31\n")
-    saved = TransferLearner(Goal(prefer={"mild": 1})).fit(str(path), **COLUMNS, age="on", half_life="30d")
+    saved = TransferLearner(Goal(prefer={"mild": 1})).fit(
+        str(path), **COLUMNS, age="on", half_life="30d"
+    )
     again = reloaded(saved)
     assert again.counts_.weight.tolist() == pytest.approx([1 / 2, 1])
     path.write_text("room,did,then,on\ncold,heat,mild,2024-03-01\n")
@@ -268,7 +293,9 @@ def test_functions_of_the_users_own_are_not_saved(tmp_path: Path) -> None:
     ]
     for params in own:
         with pytest.raises(ValueError, match=next(iter(params))[:-1]):
-            TransferLearner(Goal(prefer={"mild": 1}), **params).fit(LOG, **COLUMNS).save(tmp_path / "policy")
+            TransferLearner(Goal(prefer={"mild": 1}), **params).fit(LOG, **COLUMNS).save(
+                tmp_path / "policy"
+            )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -344,7 +371,19 @@ def test_somebody_elses_file_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "null", "5", "[1]", '"text"', "{}", '{"format": 1}', '{"format": "1"}', '{"format": null}']
+    "text",
+    [
+        "",
+        "{",
+        "null",
+        "5",
+        "[1]",
+        '"text"',
+        "{}",
+        '{"format": 1}',
+        '{"format": "1"}',
+        '{"format": null}',
+    ],
 )
 def test_metadata_that_is_none_of_ours_is_refused(policy: Path, text: str) -> None:
     forge(policy, parts(policy)[0], text)
@@ -352,12 +391,16 @@ def test_metadata_that_is_none_of_ours_is_refused(policy: Path, text: str) -> No
 
 
 def test_metadata_nested_without_end_is_refused(policy: Path) -> None:
-    forge(policy, parts(policy)[0], '{"format": 1, "states": ' + "[" * 100_000 + "]" * 100_000 + "}")
+    forge(
+        policy, parts(policy)[0], '{"format": 1, "states": ' + "[" * 100_000 + "]" * 100_000 + "}"
+    )
     refuse(policy)
 
 
 @pytest.mark.parametrize("text", [b"", b"5", b"[1]", b"null", b"{}", b"\xff", b'{"format": 1}'])
-def test_content_beside_the_header_that_is_none_of_ours_is_refused(policy: Path, text: bytes) -> None:
+def test_content_beside_the_header_that_is_none_of_ours_is_refused(
+    policy: Path, text: bytes
+) -> None:
     tensors, _ = parts(policy)
     forge(policy, {**tensors, "content": np.frombuffer(text, dtype=np.uint8)}, {"format": FORMAT})
     refuse(policy)
@@ -388,7 +431,8 @@ def test_a_missing_tensor_is_refused(policy: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["states", "actions", "tasks", "decay", "goal", "past_goals", "settings", "columns", "format"]
+    "name",
+    ["states", "actions", "tasks", "decay", "goal", "past_goals", "settings", "columns", "format"],
 )
 def test_missing_metadata_is_refused(policy: Path, name: str) -> None:
     tensors, content = parts(policy)
@@ -410,28 +454,49 @@ Change = Callable[[NDArray[Any]], Any]
 
 
 WRONG: dict[str, list[tuple[str, Change]]] = {
-    "two axes": [(name, lambda t: t[None]) for name in ("key", "records", "weight", "weight_squared", "terminal")],
+    "two axes": [
+        (name, lambda t: t[None])
+        for name in ("key", "records", "weight", "weight_squared", "terminal")
+    ],
     "one axis": [("rule", np.ravel)],
-    "too long": [(name, lambda t: np.append(t, t[-1:])) for name in ("records", "weight", "weight_squared", "key")],
-    "too short": [(name, lambda t: t[:-1]) for name in ("records", "weight", "weight_squared", "rule", "key")],
+    "too long": [
+        (name, lambda t: np.append(t, t[-1:]))
+        for name in ("records", "weight", "weight_squared", "key")
+    ],
+    "too short": [
+        (name, lambda t: t[:-1]) for name in ("records", "weight", "weight_squared", "rule", "key")
+    ],
     "turned": [("rule", lambda t: np.ascontiguousarray(t.T))],
-    "not whole": [(name, lambda t: t.astype(np.float64)) for name in ("key", "records", "terminal")],
+    "not whole": [
+        (name, lambda t: t.astype(np.float64)) for name in ("key", "records", "terminal")
+    ],
     "narrow": [(name, lambda t: t.astype(np.int32)) for name in ("key", "records", "terminal")],
-    "not real": [(name, lambda t: t.astype(np.complex64)) for name in ("weight", "weight_squared", "rule")],
-    "not numbers": [(name, lambda t: t.astype(bool)) for name in ("weight", "weight_squared", "rule")],
+    "not real": [
+        (name, lambda t: t.astype(np.complex64)) for name in ("weight", "weight_squared", "rule")
+    ],
+    "not numbers": [
+        (name, lambda t: t.astype(bool)) for name in ("weight", "weight_squared", "rule")
+    ],
     "undefined": [(name, put(0, np.nan)) for name in ("weight", "weight_squared", "rule")],
     "infinite": [(name, put(-1, np.inf)) for name in ("weight", "weight_squared", "rule")],
-    "negative": [(name, put(0, -1)) for name in ("key", "records", "weight", "weight_squared", "rule")],
+    "negative": [
+        (name, put(0, -1)) for name in ("key", "records", "weight", "weight_squared", "rule")
+    ],
     "out of order": [("key", lambda t: np.ascontiguousarray(t[::-1]))],
     "repeated": [("key", lambda t: np.repeat(t[:1], len(t)))],
     "out of range": [("key", put(-1, 3 * 2 * 3)), ("terminal", lambda t: np.array([3]))],
-    "bad terminal states": [("terminal", lambda t: np.array([1, 0])), ("terminal", lambda t: np.array([-1]))],
+    "bad terminal states": [
+        ("terminal", lambda t: np.array([1, 0])),
+        ("terminal", lambda t: np.array([-1])),
+    ],
     "not normalised": [("rule", lambda t: t / 2)],
     "another rule": [("rule", lambda t: np.full_like(t, 0.5)), ("weight", lambda t: t * 9)],
 }
 
 
-CASES = [pytest.param(*case, id=f"{case[0]} {what}") for what, cases in WRONG.items() for case in cases]
+CASES = [
+    pytest.param(*case, id=f"{case[0]} {what}") for what, cases in WRONG.items() for case in cases
+]
 
 
 @pytest.mark.parametrize(("name", "change"), CASES)
@@ -493,7 +558,15 @@ SETTINGS = {"prior_count": None, "similarity": "normalised_similarity", "on_unse
         ("columns", 5),
         ("columns", {"state": ["room"]}),
         ("columns", {"state": ["room"], "action": ["did"], "next_state": ["then"], "more": 1}),
-        ("columns", {"state": ["room"], "action": ["did"], "next_state": ["then"], "bins": {"room": "four"}}),
+        (
+            "columns",
+            {
+                "state": ["room"],
+                "action": ["did"],
+                "next_state": ["then"],
+                "bins": {"room": "four"},
+            },
+        ),
     ],
 )
 def test_metadata_that_cannot_be_is_refused(policy: Path, name: str, value: Any) -> None:
@@ -616,8 +689,16 @@ def test_an_unreadable_policy_is_told_so() -> None:
 
 def test_labels_are_what_they_were() -> None:
     """The types that compare equal are told apart."""
-    for labels in ([True, False], [1, 0], [1.0, 0.0], [("a", 1), ("a", 1.5)], ["1", 1, 2.5, "true"]):
+    for labels in (
+        [True, False],
+        [1, 0],
+        [1.0, 0.0],
+        [("a", 1), ("a", 1.5)],
+        ["1", 1, 2.5, "true"],
+    ):
         states: list[Label] = list(labels)
         counts = TransitionCounts.from_records([0], [0], [1], Space(states), Space(("x",)))
         saved = TransferLearner(Goal(prefer_actions={"x": 1})).fit(counts)
-        assert [(type(x), x) for x in reloaded(saved).counts_.states.labels] == [(type(x), x) for x in states]
+        assert [(type(x), x) for x in reloaded(saved).counts_.states.labels] == [
+            (type(x), x) for x in states
+        ]

@@ -26,7 +26,9 @@ MANY, A = 10**6, 8
 
 def huge() -> TransitionCounts:
     """Three records in a million states."""
-    return TransitionCounts.from_records([0, 1, 5], [0, 1, 7], [1, 5, 0], Space.of_size(MANY), Space.of_size(A))
+    return TransitionCounts.from_records(
+        [0, 1, 5], [0, 1, 7], [1, 5, 0], Space.of_size(MANY), Space.of_size(A)
+    )
 
 
 def model() -> pw.LearnedModel:
@@ -40,23 +42,41 @@ def wide(*shape: int) -> Any:
 
 def ideal(*shape: int) -> IdealModel:
     """An ideal whose transition model depends on what the shape says, and takes no memory."""
-    return IdealModel(np.broadcast_to(-np.log(MANY), shape), np.full((1, A), -np.log(A)), np.ones((1, A), dtype=bool))
+    return IdealModel(
+        np.broadcast_to(-np.log(MANY), shape),
+        np.full((1, A), -np.log(A)),
+        np.ones((1, A), dtype=bool),
+    )
 
 
 BY_ALL = Goal(reward={0: {0: {1: 1.0}}})
 NEXT = Goal(prefer={1: 1})
 
 TOO_LARGE: dict[str, tuple[Callable[[], Any], str]] = {
-    "reward by all three": (lambda: TransferLearner(BY_ALL).fit(huge()), "give numbers by next state alone"),
-    "its score": (lambda: BY_ALL.score(Space.of_size(MANY), Space.of_size(A)), "give numbers by next state alone"),
+    "reward by all three": (
+        lambda: TransferLearner(BY_ALL).fit(huge()),
+        "give numbers by next state alone",
+    ),
+    "its score": (
+        lambda: BY_ALL.score(Space.of_size(MANY), Space.of_size(A)),
+        "give numbers by next state alone",
+    ),
     "table by state and action": (
         lambda: Goal(table={0: {0: {1: 1.0}}}).on(Space.of_size(MANY), Space.of_size(A)),
         "give numbers by next state alone",
     ),
-    "even table": (lambda: Goal(table={0: {0: 1e-6}}).on(Space.of_size(MANY), Space.of_size(A)), "by next state alone"),
-    "retarget": (lambda: TransferLearner(NEXT).fit(huge()).retarget(BY_ALL), "give numbers by next state alone"),
+    "even table": (
+        lambda: Goal(table={0: {0: 1e-6}}).on(Space.of_size(MANY), Space.of_size(A)),
+        "by next state alone",
+    ),
+    "retarget": (
+        lambda: TransferLearner(NEXT).fit(huge()).retarget(BY_ALL),
+        "give numbers by next state alone",
+    ),
     "past goal": (
-        lambda: TransferLearner(NEXT, past_goals={0: BY_ALL}).fit(replace(huge(), shape=(1,), tasks=Space((0,)))),
+        lambda: TransferLearner(NEXT, past_goals={0: BY_ALL}).fit(
+            replace(huge(), shape=(1,), tasks=Space((0,)))
+        ),
         "give numbers by next state alone",
     ),
     "divergence": (
@@ -66,8 +86,14 @@ TOO_LARGE: dict[str, tuple[Callable[[], Any], str]] = {
     "posterior": (lambda: pw.concentration(huge(), np.ones(3), 1.0), "gather_evidence"),
     "drawn models": (lambda: TransitionPosterior(huge()), "join states into fewer"),
     "belief of several logs": (lambda: believe(replace(huge(), shape=(1,))), "one by one"),
-    "rules of many epochs": (lambda: pw.design(model(), NEXT.on(*spaces()), 1000), "first_rule gives the first alone"),
-    "optimum of many epochs": (lambda: pw.mdp_optimum(model(), np.zeros(MANY), 1000), "shorten the horizon"),
+    "rules of many epochs": (
+        lambda: pw.design(model(), NEXT.on(*spaces()), 1000),
+        "first_rule gives the first alone",
+    ),
+    "optimum of many epochs": (
+        lambda: pw.mdp_optimum(model(), np.zeros(MANY), 1000),
+        "shorten the horizon",
+    ),
     "values of many steps": (
         lambda: action_values(model(), wide(MANY, A), np.zeros(MANY), np.ones(MANY), 1000),
         "shorten the horizon",
@@ -89,7 +115,8 @@ def test_what_needs_a_table_too_large_is_refused_with_something_to_do_instead(na
 
 def test_refusal_tells_the_size() -> None:
     with pytest.raises(
-        ValueError, match=r"needs a table of 1,000,000 x 8 x 1,000,000 = 8e\+12 numbers \(64,000 GB\); "
+        ValueError,
+        match=r"needs a table of 1,000,000 x 8 x 1,000,000 = 8e\+12 numbers \(64,000 GB\); ",
     ):
         TransferLearner(BY_ALL).fit(huge())
 
@@ -109,7 +136,9 @@ def test_a_number_for_each_state_and_action_is_not_spread_over_next_states() -> 
 
 def test_counts_do_not_change_with_the_array_they_came_from() -> None:
     weight = np.array([1.0, 2.0])
-    counts = TransitionCounts.from_records([0, 1], [0, 0], [1, 0], Space.of_size(2), Space.of_size(1), weight)
+    counts = TransitionCounts.from_records(
+        [0, 1], [0, 0], [1, 0], Space.of_size(2), Space.of_size(1), weight
+    )
     weight[0] = 7.0
     assert counts.weight.tolist() == [1.0, 2.0]
 
@@ -132,12 +161,16 @@ def many_records(states: Space, actions: Space) -> TransitionCounts:
 
 
 @pytest.mark.parametrize("kind", SPACES)
-def test_a_hundred_thousand_states_are_learned_retargeted_explained_and_kept(kind: str, tmp_path: Path) -> None:
+def test_a_hundred_thousand_states_are_learned_retargeted_explained_and_kept(
+    kind: str, tmp_path: Path
+) -> None:
     states, actions = SPACES[kind]
     counts = many_records(states, actions)
     (s, a, n) = (int(each[1000]) for each in (counts.state, counts.action, counts.next_state))
     before, done, wanted = states.labels[s], actions.labels[a], states.labels[n]
-    learner = TransferLearner(Goal(prefer={before: 1})).fit(counts).retarget(Goal(prefer={wanted: 1}))
+    learner = (
+        TransferLearner(Goal(prefer={before: 1})).fit(counts).retarget(Goal(prefer={wanted: 1}))
+    )
     assert learner.rule(before)[done] > 0.1
     assert learner.explain(before, done).actions[done].evidence[0].next_state == wanted
 
@@ -156,25 +189,37 @@ def test_a_hundred_thousand_states_are_learned_retargeted_explained_and_kept(kin
 
 @pytest.mark.parametrize("method", ["TL_explore", "FPD_learn", "TL_foresight"])
 def test_every_method_learns_a_hundred_thousand_states(method: str) -> None:
-    rule = TransferLearner(Goal(prefer={500: 1}), agent=method).fit(many_records(*SPACES["indices"])).rule_
+    rule = (
+        TransferLearner(Goal(prefer={500: 1}), agent=method)
+        .fit(many_records(*SPACES["indices"]))
+        .rule_
+    )
     np.testing.assert_allclose(rule.probabilities.sum(axis=-1), 1)
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("ends", [[], [5]])
-def test_a_reward_by_state_and_action_is_the_same_spelt_out_for_every_next_state(method: str, ends: list[int]) -> None:
+def test_a_reward_by_state_and_action_is_the_same_spelt_out_for_every_next_state(
+    method: str, ends: list[int]
+) -> None:
     """It takes a number for each state and action, and none for what follows."""
     rng, states, actions = np.random.default_rng(2), Space.of_size(6), Space.of_size(3)
     state, action, following = (rng.integers(n, size=60) for n in (6, 3, 6))
     counts = TransitionCounts.from_records(state, action, following, states, actions)
     counts = counts.ending_in(np.array(ends, dtype=np.int64))
     worth: Any = {s: {a: float(rng.normal()) for a in range(3)} for s in range(5)}
-    spelt: Any = {s: {a: dict.fromkeys(range(6), r) for a, r in row.items()} for s, row in worth.items()}
+    spelt: Any = {
+        s: {a: dict.fromkeys(range(6), r) for a, r in row.items()} for s, row in worth.items()
+    }
     short, long = (
-        TransferLearner(Goal(reward=reward, temperature=0.5, forbid=[(None, 2)]), agent=method).fit(counts)
+        TransferLearner(Goal(reward=reward, temperature=0.5, forbid=[(None, 2)]), agent=method).fit(
+            counts
+        )
         for reward in (worth, spelt)
     )
-    np.testing.assert_allclose(short.rule_.probabilities, long.rule_.probabilities, rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(
+        short.rule_.probabilities, long.rule_.probabilities, rtol=1e-6, atol=1e-12
+    )
     assert str(short.explain(1)) == str(long.explain(1))
     values = [learner.evaluate(draws=40).values["new"].mean for learner in (short, long)]
     assert values[0] == pytest.approx(values[1])

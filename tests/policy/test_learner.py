@@ -17,7 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pastwise as pw
-from pastwise import Goal, LogWarning, Space, TransferLearner, TransitionCounts, UnseenStateWarning, count_transitions
+from pastwise import (
+    Goal,
+    LogWarning,
+    Space,
+    TransferLearner,
+    TransitionCounts,
+    UnseenStateWarning,
+    count_transitions,
+)
 from pastwise.data.space import Label
 from pastwise.policy.explanation import Reason
 from pastwise.policy.rule import WEAK
@@ -74,7 +82,9 @@ def tasks_learner() -> TransferLearner:
     """Two past tasks, the goal of one of them known."""
     log = table_of(LOG, task=["a", "b", "a", "b", "a", "b", "a"])
     past: dict[Label, Goal] = {"a": Goal(prefer={"warm": 1}, floor=0.1)}
-    return TransferLearner(Goal(prefer={"mild": 1}, floor=0.1), past_goals=past).fit(log, **COLUMNS, task="task")
+    return TransferLearner(Goal(prefer={"mild": 1}, floor=0.1), past_goals=past).fit(
+        log, **COLUMNS, task="task"
+    )
 
 
 def weighted_learner() -> TransferLearner:
@@ -90,7 +100,11 @@ def faded_learner() -> TransferLearner:
 def updated_learner() -> TransferLearner:
     """One that has seen records of known and of new labels since."""
     learner = fitted(goal=SAFE, prior_count=0.1)
-    return learner.update("cold", "heat", "mild").update("hot", "air", "mild").update("hot", "air", "cold")
+    return (
+        learner.update("cold", "heat", "mild")
+        .update("hot", "air", "mild")
+        .update("hot", "air", "cold")
+    )
 
 
 def same(one: TransferLearner, other: TransferLearner) -> bool:
@@ -156,7 +170,9 @@ def test_updating_one_by_one_is_refitting(data: st.DataObject) -> None:
 
 
 @given(st.lists(st.tuples(triples, st.integers(1, 64)), min_size=2, max_size=12), st.data())
-def test_updating_with_weights_is_refitting(log: list[tuple[Triple, int]], data: st.DataObject) -> None:
+def test_updating_with_weights_is_refitting(
+    log: list[tuple[Triple, int]], data: st.DataObject
+) -> None:
     """Weights of so many 64ths, whose sums are exact in whatever order."""
     records, weights = [record for record, _ in log], [weight / 64 for _, weight in log]
     goal, place = data.draw(goals(records[:1])), data.draw(st.integers(1, len(log)))
@@ -184,18 +200,27 @@ def test_retargeting_is_fitting_with_the_new_goal(log: list[Triple], data: st.Da
 
 def test_retargeting_does_not_forget_updates() -> None:
     cold = Goal(prefer={"cold": 1})
-    assert same(fitted().update("warm", "wait", "cold").retarget(cold), fitted([*LOG, ("warm", "wait", "cold")], cold))
+    assert same(
+        fitted().update("warm", "wait", "cold").retarget(cold),
+        fitted([*LOG, ("warm", "wait", "cold")], cold),
+    )
 
 
 def test_learning_more_is_learning_from_both_logs(tmp_path: Path) -> None:
     """The second log needs neither columns nor bins: quantiles are those of the first."""
-    first: Table = {"temp": [1.0, 2.0, 3.0, 4.0], "did": ["a", "b", "a", "b"], "then": [2.0, 4.0, 1.0, 3.0]}
+    first: Table = {
+        "temp": [1.0, 2.0, 3.0, 4.0],
+        "did": ["a", "b", "a", "b"],
+        "then": [2.0, 4.0, 1.0, 3.0],
+    }
     second: Table = {"temp": [3.5, 1.5], "did": ["a", "c"], "then": [1.0, 2.2]}
     columns = {"state": "temp", "action": "did", "next_state": "then"}
     learner = TransferLearner(Goal(prefer={"[1, 2.5)": 1})).fit(first, **columns, bins={"temp": 2})
     learner.learn_more(second)
     both = {name: first[name] + second[name] for name in first}
-    assert same(learner, TransferLearner(learner.goal).fit(both, **columns, bins={"temp": [1, 2.5, 4]}))
+    assert same(
+        learner, TransferLearner(learner.goal).fit(both, **columns, bins={"temp": [1, 2.5, 4]})
+    )
 
 
 def test_a_further_log_may_be_counted_only() -> None:
@@ -207,10 +232,14 @@ def test_a_further_log_may_be_counted_only() -> None:
 def test_what_a_further_log_leaves_out_is_told() -> None:
     columns = {"state": "temp", "action": "did", "next_state": "then"}
     first = {"temp": [1, 9], "did": ["a", "b"], "then": [9, 1]}
-    learner = TransferLearner(Goal(prefer={"[0, 5)": 1})).fit(first, **columns, bins={"temp": [0, 5, 10]})
+    learner = TransferLearner(Goal(prefer={"[0, 5)": 1})).fit(
+        first, **columns, bins={"temp": [0, 5, 10]}
+    )
     with pytest.warns(LogWarning, match="outside the bins"):
         learner.learn_more({"temp": [1, 99], "did": ["a", "b"], "then": [9, 1]})
-    assert [(finding.code, finding.rows) for finding in learner.findings_] == [("out-of-range-state", 1)]
+    assert [(finding.code, finding.rows) for finding in learner.findings_] == [
+        ("out-of-range-state", 1)
+    ]
 
 
 def test_a_further_log_may_lack_the_terminal_state() -> None:
@@ -225,7 +254,9 @@ def test_a_record_that_leaves_a_terminal_state_counts_neither_in_fit_nor_in_upda
     log = [("cold", "heat", "mild"), ("mild", "wait", "done")]
     learner = TransferLearner(MILD).fit(table_of(log), **COLUMNS, terminal="done")
     with pytest.warns(LogWarning, match="terminal"):
-        whole = TransferLearner(MILD).fit(table_of([*log, ("done", "wait", "cold")]), **COLUMNS, terminal="done")
+        whole = TransferLearner(MILD).fit(
+            table_of([*log, ("done", "wait", "cold")]), **COLUMNS, terminal="done"
+        )
     with pytest.warns(LogWarning, match="terminal"):
         learner.update("done", "wait", "cold")
     assert same(learner, whole)
@@ -235,7 +266,8 @@ def test_a_label_may_be_given_by_its_key() -> None:
     """Integer labels, which a file or the command line would call by their text."""
     log = [(1, "a", 2), (2, "b", 1)]
     assert same(
-        fitted(log, Goal(prefer={1: 1})).update("1", "b", "2"), fitted([*log, (1, "b", 2)], Goal(prefer={1: 1}))
+        fitted(log, Goal(prefer={1: 1})).update("1", "b", "2"),
+        fitted([*log, (1, "b", 2)], Goal(prefer={1: 1})),
     )
 
 
@@ -277,7 +309,9 @@ def test_a_log_of_tasks_is_updated_by_merging() -> None:
     learner = tasks_learner()
     with pytest.raises(ValueError, match="merging"):
         learner.update("cold", "heat", "mild")
-    more = count_transitions(table_of([("cold", "heat", "mild")], task=["c"]), **COLUMNS, task="task")
+    more = count_transitions(
+        table_of([("cold", "heat", "mild")], task=["c"]), **COLUMNS, task="task"
+    )
     learner.merge(more)
     assert learner.counts_.tasks is not None
     assert list(learner.counts_.tasks.labels) == ["a", "b", "c"]
@@ -305,10 +339,13 @@ def test_rule_is_the_ratio_of_sums() -> None:
     rule = fitted(goal=goal, prior_count=1 / 8).rule_
     for state in ideal:
         mass = {
-            action: 3 * Fraction(1, 8) + sum(similarity[n] for s, a, n in LOG if (s, a) == (state, action))
+            action: 3 * Fraction(1, 8)
+            + sum(similarity[n] for s, a, n in LOG if (s, a) == (state, action))
             for action in ("heat", "wait")
         }
-        assert rule[state] == pytest.approx({action: float(m / sum(mass.values())) for action, m in mass.items()})
+        assert rule[state] == pytest.approx(
+            {action: float(m / sum(mass.values())) for action, m in mass.items()}
+        )
 
 
 def test_default_prior_is_the_smallest_probability_over_the_number_of_states() -> None:
@@ -340,13 +377,19 @@ def test_an_unseen_state_is_answered_by_the_prior_and_flagged() -> None:
     """The warning points at the line that asked."""
     learner, rule, rng = fitted(), fitted().rule_, np.random.default_rng(0)
     with pytest.warns(UnseenStateWarning, match="'hot'") as caught:
-        answers = rule["hot"], learner.rule("hot"), rule.row("hot").tolist(), rule.sample("hot", rng) in rule.actions
+        answers = (
+            rule["hot"],
+            learner.rule("hot"),
+            rule.row("hot").tolist(),
+            rule.sample("hot", rng) in rule.actions,
+        )
     assert answers == ({"heat": 0.5, "wait": 0.5}, {"heat": 0.5, "wait": 0.5}, [0.5, 0.5], True)
     assert [warning.filename for warning in caught] == [__file__] * 4
 
 
 @pytest.mark.parametrize(
-    ("forbidden", "row"), [((None, "heat"), [1 / 2, 0, 1 / 2]), (("cold", "heat"), [1 / 3, 1 / 3, 1 / 3])]
+    ("forbidden", "row"),
+    [((None, "heat"), [1 / 2, 0, 1 / 2]), (("cold", "heat"), [1 / 3, 1 / 3, 1 / 3])],
 )
 def test_the_prior_is_uniform_over_what_is_allowed(forbidden: Any, row: list[float]) -> None:
     """An action that is forbidden in one state is open in those that nobody has seen."""
@@ -372,7 +415,11 @@ def test_forbidden_actions_have_no_probability_at_all() -> None:
 
 def test_actions_are_drawn_with_their_probabilities() -> None:
     """10,000 draws with p = 0.45: five standard deviations are 0.025, exceeded once in two million seeds."""
-    rule = fitted([("a", "x", "a")], Goal(prefer={"a": 1}), prior_count=0.1).update("a", "y", "a", weight=1.2).rule_
+    rule = (
+        fitted([("a", "x", "a")], Goal(prefer={"a": 1}), prior_count=0.1)
+        .update("a", "y", "a", weight=1.2)
+        .rule_
+    )
     assert rule["a"]["x"] == pytest.approx(1.1 / 2.4)
     rng = np.random.default_rng(0)
     drawn = [rule.sample("a", rng) for _ in range(10_000)]
@@ -396,7 +443,11 @@ def test_a_forbidden_action_is_never_drawn() -> None:
 )
 def test_frames_are_of_the_callers_library(library: str, give: Callable[[Any], Any]) -> None:
     learner = TransferLearner(MILD).fit(give(pa.table(table_of(LOG))), **COLUMNS)
-    for answer in (learner.rule_.to_frame(), learner.support().to_frame(), learner.retarget(MILD).rule_.to_frame()):
+    for answer in (
+        learner.rule_.to_frame(),
+        learner.support().to_frame(),
+        learner.retarget(MILD).rule_.to_frame(),
+    ):
         assert type(answer).__module__.partition(".")[0] == library
 
 
@@ -420,7 +471,14 @@ def test_product_states_have_a_column_for_each_field() -> None:
 # Why.
 
 
-LEARNERS = [fitted, product_learner, tasks_learner, weighted_learner, faded_learner, updated_learner]
+LEARNERS = [
+    fitted,
+    product_learner,
+    tasks_learner,
+    weighted_learner,
+    faded_learner,
+    updated_learner,
+]
 
 
 @pytest.mark.parametrize("make", LEARNERS)
@@ -429,7 +487,9 @@ def test_every_probability_is_the_sum_of_its_shares(make: Callable[[], TransferL
     for state, row in learner.rule_.items():
         explanation = learner.explain(state)
         assert explanation.state == state
-        assert {action: reason.probability for action, reason in explanation.actions.items()} == pytest.approx(row)
+        assert {
+            action: reason.probability for action, reason in explanation.actions.items()
+        } == pytest.approx(row)
         for action, reason in explanation.actions.items():
             assert isinstance(reason, Reason)
             total = math.fsum([reason.prior, *(evidence.share for evidence in reason.evidence)])
@@ -441,10 +501,14 @@ def test_every_probability_is_the_sum_of_its_shares(make: Callable[[], TransferL
 def test_evidence_is_what_the_support_counts(make: Callable[[], TransferLearner]) -> None:
     learner = make()
     for state in learner.rule_:
-        evidence = [each for reason in learner.explain(state).actions.values() for each in reason.evidence]
+        evidence = [
+            each for reason in learner.explain(state).actions.values() for each in reason.evidence
+        ]
         support = learner.support()[state]
         assert sum(each.records for each in evidence) == support["records"]
-        assert math.fsum(each.similarity for each in evidence) == pytest.approx(support["similarity"])
+        assert math.fsum(each.similarity for each in evidence) == pytest.approx(
+            support["similarity"]
+        )
         reasons = learner.explain(state).actions.values()
         priors = math.fsum(reason.prior for reason in reasons if isinstance(reason, Reason))
         assert priors == pytest.approx(support["prior_share"])
@@ -481,7 +545,9 @@ def test_explaining_an_unknown_label_is_an_error() -> None:
 def test_known_past_goals_weigh_their_tasks() -> None:
     """Task a wanted warm, today's goal is mild: D = 0.8 ln 8 - 0.1 ln 8 = 0.7 ln 8, so its records weigh 8^-0.7."""
     reason = tasks_learner().explain("cold", "heat").actions["heat"]
-    assert {e.next_state: e.similarity for e in reason.evidence} == pytest.approx({"mild": 8**-0.7, "warm": 1 / 8})
+    assert {e.next_state: e.similarity for e in reason.evidence} == pytest.approx(
+        {"mild": 8**-0.7, "warm": 1 / 8}
+    )
     both = tasks_learner().explain("cold", "wait").actions["wait"].evidence
     assert [(e.next_state, e.records) for e in both] == [("cold", 2)]
     assert both[0].similarity == pytest.approx((8**-0.7 + 1) / 8)
@@ -501,7 +567,10 @@ def test_a_reward_goes_with_tasks_of_unknown_goals() -> None:
 
 def test_tasks_may_be_named_by_their_keys() -> None:
     log, past = table_of(LOG, task=[1, 2, 1, 2, 1, 2, 1]), Goal(prefer={"warm": 1})
-    one, other = (TransferLearner(MILD, past_goals={task: past}).fit(log, **COLUMNS, task="task") for task in (1, "1"))
+    one, other = (
+        TransferLearner(MILD, past_goals={task: past}).fit(log, **COLUMNS, task="task")
+        for task in (1, "1")
+    )
     assert same(one, other)
 
 
@@ -517,7 +586,9 @@ def test_support_by_hand() -> None:
     """In cold the weights 1/2, 1 and 2 with similarities 1 (mild), 1/2 (warm) and 1/2 (cold)."""
     log = table_of(LOG[:3] + LOG[4:5], weight=[0.5, 1.0, 2.0, 3.0])
     goal = Goal(prefer={"mild": 1}, floor=1 / 4)
-    support = TransferLearner(goal, prior_count=1 / 6).fit(log, **COLUMNS, weight="weight").support()
+    support = (
+        TransferLearner(goal, prior_count=1 / 6).fit(log, **COLUMNS, weight="weight").support()
+    )
     w = [1 / 2, 1 / 2, 1]
     assert support["cold"] == pytest.approx(
         {
@@ -527,7 +598,9 @@ def test_support_by_hand() -> None:
             "prior_share": 1 / (1 + sum(w)),
         }
     )
-    assert support["mild"] == pytest.approx({"records": 1, "similarity": 3, "effective": 1, "prior_share": 1 / 4})
+    assert support["mild"] == pytest.approx(
+        {"records": 1, "similarity": 3, "effective": 1, "prior_share": 1 / 4}
+    )
     assert support["warm"] == {"records": 0, "similarity": 0, "effective": 0, "prior_share": 1}
 
 
@@ -552,7 +625,14 @@ def test_a_picture_holds_what_was_done_and_what_is_advised() -> None:
     np.testing.assert_allclose(picture.behaviour, [[0.5, 0.5], [0.5, 0.5], [0.0, 1.0]])
     assert np.array_equal(picture.rule, learner.rule_.probabilities)
     assert np.array_equal(picture.support, learner.rule_.similarity)
-    assert picture.records.tolist() == [1, 1, 2, 1, 1, 1]  # cold heat mild, cold heat warm, cold wait cold, ...
+    assert picture.records.tolist() == [
+        1,
+        1,
+        2,
+        1,
+        1,
+        1,
+    ]  # cold heat mild, cold heat warm, cold wait cold, ...
     np.testing.assert_allclose(picture.similarity, [1, 1 / 8, 1 / 8, 1 / 8, 1, 1])
 
 
@@ -561,7 +641,9 @@ def test_a_picture_holds_what_was_done_and_what_is_advised() -> None:
 
 def test_parameters_are_kept_as_given() -> None:
     past: dict[Label, Goal] = {"a": MILD}
-    learner = TransferLearner(SAFE, prior_count=0.5, similarity=pw.plain_similarity, past_goals=past)
+    learner = TransferLearner(
+        SAFE, prior_count=0.5, similarity=pw.plain_similarity, past_goals=past
+    )
     assert learner.get_params() == {
         "goal": SAFE,
         "agent": "TL",
@@ -595,7 +677,9 @@ def test_what_was_fitted_stays_until_the_next_fit(params: dict[str, Any], tmp_pa
     assert learner.support().to_dict() == before.support().to_dict()
     assert learner.explain("cold") == before.explain("cold")
     learner.save(tmp_path / "policy.safetensors")
-    assert np.array_equal(pw.load(tmp_path / "policy.safetensors").rule_.probabilities, before.rule_.probabilities)
+    assert np.array_equal(
+        pw.load(tmp_path / "policy.safetensors").rule_.probabilities, before.rule_.probabilities
+    )
     assert same(learner.update("cold", "heat", "cold"), before.update("cold", "heat", "cold"))
     again = learner.fit(counts_of(LOG))
     assert same(again, TransferLearner(**learner.get_params()).fit(counts_of(LOG)))
@@ -630,7 +714,10 @@ def test_nothing_is_known_before_learning(ask: Callable[[TransferLearner], Any])
         ({"prior_count": -1.0}, "prior counts must be finite and positive"),
         ({"prior_count": math.nan}, "prior counts must be finite and positive"),
         ({"goal": Goal(prefer={"midl": 1})}, "'midl'; did you mean 'mild'"),
-        ({"goal": Goal(prefer_actions={"wait": 1}, forbid=(("cold", "heat"), (None, "wait")))}, "'cold' without any"),
+        (
+            {"goal": Goal(prefer_actions={"wait": 1}, forbid=(("cold", "heat"), (None, "wait")))},
+            "'cold' without any",
+        ),
     ],
 )
 def test_bad_parameters_are_told_when_fitting(params: dict[str, Any], message: str) -> None:
@@ -674,7 +761,9 @@ def test_what_was_left_out_is_warned_of_and_kept() -> None:
 
 
 def test_a_log_without_records_teaches_the_prior() -> None:
-    learner = TransferLearner(Goal(prefer={0: 1})).fit(TransitionCounts.empty(Space.of_size(2), Space.of_size(2)))
+    learner = TransferLearner(Goal(prefer={0: 1})).fit(
+        TransitionCounts.empty(Space.of_size(2), Space.of_size(2))
+    )
     assert dict(learner.rule_) == {0: {0: 0.5, 1: 0.5}, 1: {0: 0.5, 1: 0.5}}
     assert learner.support()[1] == {"records": 0, "similarity": 0, "effective": 0, "prior_share": 1}
     assert learner.update(1, 0, 0).rule(1)[0] > 0.99

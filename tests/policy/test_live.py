@@ -20,7 +20,11 @@ LOG = {
 STATES, ACTIONS = ("cold", "hot", "mild"), ("heat", "open", "wait")
 GOALS = [
     pw.Goal(prefer="mild"),
-    pw.Goal(prefer={"mild": 2, "hot": 1}, prefer_actions="wait", forbid=[("hot", "heat"), (None, "open")]),
+    pw.Goal(
+        prefer={"mild": 2, "hot": 1},
+        prefer_actions="wait",
+        forbid=[("hot", "heat"), (None, "open")],
+    ),
     pw.Goal(reward={"mild": 1.0, "hot": -2.0}),
     pw.Goal(reward={"cold": {"heat": {"mild": 2.0}, "wait": -1.0}}),
 ]
@@ -30,11 +34,20 @@ def learned(goal: pw.Goal = GOALS[0], **options: Any) -> pw.TransferLearner:
     return pw.TransferLearner(goal, **options).fit(LOG, state="s", action="a", next_state="n")
 
 
-records = st.lists(st.tuples(st.sampled_from(STATES), st.sampled_from(ACTIONS), st.sampled_from(STATES)), max_size=20)
+records = st.lists(
+    st.tuples(st.sampled_from(STATES), st.sampled_from(ACTIONS), st.sampled_from(STATES)),
+    max_size=20,
+)
 
 
-@given(st.sampled_from(GOALS), st.sampled_from([pw.normalised_similarity, pw.plain_similarity]), records)
-def test_it_learns_what_the_learner_learns(goal: pw.Goal, similarity: Any, stream: list[tuple[str, str, str]]) -> None:
+@given(
+    st.sampled_from(GOALS),
+    st.sampled_from([pw.normalised_similarity, pw.plain_similarity]),
+    records,
+)
+def test_it_learns_what_the_learner_learns(
+    goal: pw.Goal, similarity: Any, stream: list[tuple[str, str, str]]
+) -> None:
     learner = learned(goal, similarity=similarity)
     live = learner.live()
     for record in stream:
@@ -49,7 +62,11 @@ def test_it_learns_what_the_learner_learns(goal: pw.Goal, similarity: Any, strea
 
 
 def test_decisions_follow_the_rule() -> None:
-    live = pw.TransferLearner(GOALS[0], prior_count=0.1).fit(LOG, state="s", action="a", next_state="n").live(seed=0)
+    live = (
+        pw.TransferLearner(GOALS[0], prior_count=0.1)
+        .fit(LOG, state="s", action="a", next_state="n")
+        .live(seed=0)
+    )
     drawn = Counter(live.decide("cold") for _ in range(4000))
     for action, probability in live.rule("cold").items():
         error = 4 * np.sqrt(probability * (1 - probability) / 4000)
@@ -69,7 +86,9 @@ def test_forbidden_actions_are_never_drawn() -> None:
 
 def test_labels_by_their_key_are_the_same() -> None:
     log = {"s": [1, 2, 1], "a": ["x", "y", "y"], "n": [2, 2, 1]}
-    live = pw.TransferLearner(pw.Goal(prefer=2)).fit(log, state="s", action="a", next_state="n").live()
+    live = (
+        pw.TransferLearner(pw.Goal(prefer=2)).fit(log, state="s", action="a", next_state="n").live()
+    )
     assert live.rule("1") == live.rule(1)
     live.observe("1", "y", "2")
     assert live.rule("1") == live.rule(1)
@@ -81,7 +100,9 @@ def test_states_that_the_log_does_not_have() -> None:
     live = learned().live(seed=0)
     with pytest.warns(pw.UnseenStateWarning, match="no state 'freezing'"):
         assert live.decide("freezing") in ACTIONS
-    with pytest.raises(ValueError, match=r"unknown label 'freezing'; TransferLearner\.update learns new labels"):
+    with pytest.raises(
+        ValueError, match=r"unknown label 'freezing'; TransferLearner\.update learns new labels"
+    ):
         live.observe("freezing", "heat", "cold")
     with pytest.raises(ValueError, match="unknown label 'fly'"):
         live.observe("cold", "fly", "cold")
@@ -93,7 +114,9 @@ def test_states_that_the_log_does_not_have() -> None:
 
 
 def test_a_terminal_state_is_not_left() -> None:
-    learner = pw.TransferLearner(GOALS[0]).fit(LOG | {"n": ["mild"] * 6}, state="s", action="a", next_state="n")
+    learner = pw.TransferLearner(GOALS[0]).fit(
+        LOG | {"n": ["mild"] * 6}, state="s", action="a", next_state="n"
+    )
     ending = pw.TransferLearner(GOALS[0]).fit(learner.counts_.ending_in(np.array([2])))
     live = ending.live()
     before = live.rule("mild")
@@ -104,7 +127,9 @@ def test_a_terminal_state_is_not_left() -> None:
 
 
 def test_what_does_not_add_up_is_refused() -> None:
-    with pytest.raises(ValueError, match="only TL's rule adds up record by record, not that of FPD_learn"):
+    with pytest.raises(
+        ValueError, match="only TL's rule adds up record by record, not that of FPD_learn"
+    ):
         learned(agent="FPD_learn").live()
     tasks = pw.TransferLearner(GOALS[0]).fit(
         LOG | {"k": list("xxyyxy")}, state="s", action="a", next_state="n", task="k"

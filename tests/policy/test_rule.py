@@ -69,7 +69,9 @@ def test_an_unknown_state_is_an_error_or_the_fallbacks() -> None:
         lambda: LENIENT["colt"],
         lambda: LENIENT.row("colt"),
         lambda: LENIENT.sample("colt", np.random.default_rng(0)),
-        lambda: (lambda: known_index(LENIENT.states, "colt", refuse=False))(),  # as a method of a learner asks
+        lambda: (
+            lambda: known_index(LENIENT.states, "colt", refuse=False)
+        )(),  # as a method of a learner asks
     ],
 )
 def test_the_warning_points_at_the_line_that_asked(ask: Any) -> None:
@@ -108,12 +110,16 @@ def test_no_field_hides_a_column(name: str) -> None:
     rule = Rule(Space((("red", 1), ("blue", 2)), (name, "hour")), RULE.actions, P[:2], np.ones(2))
     columns = rule.columns()
     assert len(columns) == 5
-    assert [list(values) for values in columns.values() if "red" in values] == [["red", "red", "blue", "blue"]]
+    assert [list(values) for values in columns.values() if "red" in values] == [
+        ["red", "red", "blue", "blue"]
+    ]
 
 
 def test_names_that_are_taken_twice_hide_nothing() -> None:
     states = Space((("a", "b", "c"), ("d", "e", "f")), ("similarity", "state similarity", "did"))
-    columns = Rule(states, Space((("x", 1), ("y", 2)), ("did", "state")), P[:2], np.ones(2)).columns()
+    columns = Rule(
+        states, Space((("x", 1), ("y", 2)), ("did", "state")), P[:2], np.ones(2)
+    ).columns()
     assert [values[:2] for values in columns.values()] == [
         *(["a", "a"], ["b", "b"], ["c", "c"]),
         *(["x", "y"], [1, 2], [0.25, 0.75], [1.0, 1.0]),
@@ -142,7 +148,9 @@ def test_export_to_csv(tmp_path: Path) -> None:
     with (tmp_path / "rule.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     columns = RULE.columns()
-    assert {name: [row[name] for row in rows] for name in columns} == {n: [*map(str, v)] for n, v in columns.items()}
+    assert {name: [row[name] for row in rows] for name in columns} == {
+        n: [*map(str, v)] for n, v in columns.items()
+    }
 
 
 def test_export_to_json(tmp_path: Path) -> None:
@@ -166,11 +174,15 @@ def test_a_failed_export_leaves_the_old_file(tmp_path: Path) -> None:
     mixed = Rule(Space(("a", 1)), RULE.actions, P[:2], np.ones(2))
     with pytest.raises((ValueError, TypeError)):
         mixed.export(tmp_path / "rule.parquet")
-    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("rule.parquet", "old")]
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [
+        ("rule.parquet", "old")
+    ]
 
 
 def test_a_notebook_shows_labels_as_text_and_dims_what_rests_on_little() -> None:
-    rule = Rule(Space(("<b>cold</b>", "a & b")), Space(("<script>", "wait")), P[:2], np.array([0.99, 1.0]))
+    rule = Rule(
+        Space(("<b>cold</b>", "a & b")), Space(("<script>", "wait")), P[:2], np.array([0.99, 1.0])
+    )
     shown = rule._repr_html_()
     assert "<b>" not in shown
     assert "<script>" not in shown
@@ -184,7 +196,9 @@ def test_a_notebook_shows_labels_as_text_and_dims_what_rests_on_little() -> None
 
 def support_of(similarity: list[float]) -> Support:
     n = len(similarity)
-    arrays = StateSupport(np.arange(1.0, n + 1), np.array(similarity), np.full(n, 1.5), np.full(n, 0.25))
+    arrays = StateSupport(
+        np.arange(1.0, n + 1), np.array(similarity), np.full(n, 1.5), np.full(n, 0.25)
+    )
     return Support(Space([f"s{i}" for i in range(n)]), arrays)
 
 
@@ -239,7 +253,9 @@ EXPLANATION = Explanation(
     ("cold", 1),
     {
         "wait": Reason(0.25, 0.05, (Evidence(("cold", 1), 1, 0.1, 0.2),)),
-        "heat": Reason(0.75, 0.05, (Evidence(("warm", 1), 3, 1.5, 0.5), Evidence(("cold", 1), 1, 0.6, 0.2))),
+        "heat": Reason(
+            0.75, 0.05, (Evidence(("warm", 1), 3, 1.5, 0.5), Evidence(("cold", 1), 1, 0.6, 0.2))
+        ),
     },
 )
 
@@ -251,7 +267,9 @@ def test_an_explanation_as_plain_values() -> None:
             "wait": {
                 "probability": 0.25,
                 "prior": 0.05,
-                "evidence": [{"next_state": '["cold", 1]', "records": 1, "similarity": 0.1, "share": 0.2}],
+                "evidence": [
+                    {"next_state": '["cold", 1]', "records": 1, "similarity": 0.1, "share": 0.2}
+                ],
             },
             "heat": {
                 "probability": 0.75,
@@ -268,6 +286,15 @@ def test_an_explanation_as_plain_values() -> None:
 
 def test_an_explanation_in_words_has_the_likeliest_first() -> None:
     lines = [line.split() for line in str(EXPLANATION).splitlines()]
-    assert [line[0] for line in lines] == ["In", "heat", "0.5", "0.2", "0.05", "wait", "0.2", "0.05"]
+    assert [line[0] for line in lines] == [
+        "In",
+        "heat",
+        "0.5",
+        "0.2",
+        "0.05",
+        "wait",
+        "0.2",
+        "0.05",
+    ]
     assert '3 records that led to ["warm", 1], similarity 1.5' in str(EXPLANATION)
     assert "1 record " in str(EXPLANATION)

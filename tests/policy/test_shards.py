@@ -26,7 +26,9 @@ def counted(records: list[tuple[str, str, str]]) -> pw.TransitionCounts:
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.lists(RECORD, min_size=1, max_size=6), min_size=1, max_size=3))
-def test_counts_of_parts_are_those_of_the_whole_in_any_order(parts: list[list[tuple[str, str, str]]]) -> None:
+def test_counts_of_parts_are_those_of_the_whole_in_any_order(
+    parts: list[list[tuple[str, str, str]]],
+) -> None:
     whole = counted([record for part in parts for record in part])
     with TemporaryDirectory() as folder:
         files = [Path(folder) / f"{i}.safetensors" for i in range(len(parts))]
@@ -53,12 +55,17 @@ def test_count_merge_and_learn_from_the_command_line(
         log = write(tmp_path / f"{i}.csv", half)
         assert call(monkeypatch, "count", log, *columns, "-o", files[i], "--json") == 0
         assert json.loads(capsys.readouterr().out)["records"] == len(half)
-    merged, policy, direct = (str(tmp_path / f"{name}.safetensors") for name in ("all", "policy", "direct"))
+    merged, policy, direct = (
+        str(tmp_path / f"{name}.safetensors") for name in ("all", "policy", "direct")
+    )
     assert call(monkeypatch, "merge", *files, "-o", merged) == 0
     assert "7 records, 4 transitions, 3 states, 2 actions" in capsys.readouterr().out
     assert call(monkeypatch, "learn", merged, "--prefer", "b", "-o", policy, "--no-verdict") == 0
     whole = write(tmp_path / "whole.csv", halves[0] + halves[1])
-    assert call(monkeypatch, "learn", whole, *columns, "--prefer", "b", "-o", direct, "--no-verdict") == 0
+    assert (
+        call(monkeypatch, "learn", whole, *columns, "--prefer", "b", "-o", direct, "--no-verdict")
+        == 0
+    )
     one, two = pw.load(policy), pw.load(direct)
     np.testing.assert_array_equal(one.rule_.probabilities, two.rule_.probabilities)
     assert one.learn_more(whole).counts_.num_records == 14, "the columns are remembered"
@@ -69,8 +76,38 @@ def test_what_was_counted_otherwise_is_not_merged(
 ) -> None:
     log = write(tmp_path / "log.csv", [("a", "x", "b")])
     one, two, out = (str(tmp_path / f"{name}.safetensors") for name in ("one", "two", "out"))
-    assert call(monkeypatch, "count", log, "--state", "s", "--action", "a", "--next-state", "n", "-o", one) == 0
-    assert call(monkeypatch, "count", log, "--state", "n", "--action", "a", "--next-state", "s", "-o", two) == 0
+    assert (
+        call(
+            monkeypatch,
+            "count",
+            log,
+            "--state",
+            "s",
+            "--action",
+            "a",
+            "--next-state",
+            "n",
+            "-o",
+            one,
+        )
+        == 0
+    )
+    assert (
+        call(
+            monkeypatch,
+            "count",
+            log,
+            "--state",
+            "n",
+            "--action",
+            "a",
+            "--next-state",
+            "s",
+            "-o",
+            two,
+        )
+        == 0
+    )
     capsys.readouterr()
     assert call(monkeypatch, "merge", one, two, "-o", out) == 2
     assert "was counted by other columns or bins" in capsys.readouterr().err

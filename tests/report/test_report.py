@@ -26,14 +26,19 @@ from pastwise.report.figures import (
 )
 from pastwise.report.text import claims_page, write_csv
 
-GAINS = {name: np.arange(10) + i for i, name in enumerate(["Rand", "TL", "TL_explore", "FPD", "clone", "optimum"])}
+GAINS = {
+    name: np.arange(10) + i
+    for i, name in enumerate(["Rand", "TL", "TL_explore", "FPD", "clone", "optimum"])
+}
 
 
 def test_every_run_is_behind_its_box_and_methods_keep_their_order() -> None:
     axes = gain_boxplot(GAINS, "p12").axes[0]
     clouds = [line for line in axes.lines if line.get_marker() == "."]
     assert [len(cloud.get_ydata()) for cloud in clouds] == [10] * 6  # type: ignore[arg-type]
-    assert [label.get_text() for label in axes.get_xticklabels()] == [method_name(name) for name in GAINS]
+    assert [label.get_text() for label in axes.get_xticklabels()] == [
+        method_name(name) for name in GAINS
+    ]
 
 
 def test_methods_without_references_need_no_border() -> None:
@@ -67,8 +72,12 @@ def test_claims_page_shows_interval_and_verdict() -> None:
         {"what": "TL - Rand", "difference": 1.0, "low": 0.5, "high": 1.5},
         {"what": "TL - FPD", "difference": -1.0, "low": None, "high": None},
     ]
-    page = claims_page([{"claim": "It works", "verdict": "holds", "measured": measured, "remark": "r"}], 7, "How.")
-    assert "| It works | **holds** | TL - Rand: +1.00 [+0.50, +1.50]<br>TL - FPD: -1.00 | r |" in page
+    page = claims_page(
+        [{"claim": "It works", "verdict": "holds", "measured": measured, "remark": "r"}], 7, "How."
+    )
+    assert (
+        "| It works | **holds** | TL - Rand: +1.00 [+0.50, +1.50]<br>TL - FPD: -1.00 | r |" in page
+    )
     assert "7 runs. How." in page
 
 
@@ -146,14 +155,18 @@ def test_long_html_says_what_it_leaves_out() -> None:
     assert "<caption>the first 200 of 201 states</caption>" in shown
     assert shown.count("<tr") == 1 + 200
     assert shown.count("opacity:0.45") == 200
-    assert "<caption>" not in html.rule_table({f"s{i}": {"a": 1.0} for i in range(200)}, [True] * 200, 200)
+    assert "<caption>" not in html.rule_table(
+        {f"s{i}": {"a": 1.0} for i in range(200)}, [True] * 200, 200
+    )
 
 
 def shown(table: Any, *, colour: bool = False) -> str:
     """What a wide terminal shows of a table."""
     file = io.StringIO()
     system: Any = "truecolor" if colour else None
-    Console(file=file, width=200, force_terminal=colour, color_system=system, highlight=False).print(table)
+    Console(
+        file=file, width=200, force_terminal=colour, color_system=system, highlight=False
+    ).print(table)
     return file.getvalue()
 
 
@@ -162,7 +175,10 @@ SUPPORT = {"cold": {"records": 1234, "similarity": 0.5}, "mild": {"records": 2, 
 
 
 def test_a_rule_on_a_terminal_stands_beside_what_it_rests_on() -> None:
-    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in shown(rule_table()).splitlines()]
+    rows = [
+        [cell.strip() for cell in line.split("│")[1:-1]]
+        for line in shown(rule_table()).splitlines()
+    ]
     assert ["cold", "0.750", "0.250", "1,234", "0.5"] in rows
     assert ["mild", "0.000", "1.000", "2", "1"] in rows
     assert "states" not in shown(rule_table())
@@ -173,7 +189,11 @@ def rule_table() -> Any:
 
 
 def test_a_rule_on_a_terminal_is_coloured_by_probability_and_dimmed_by_lack_of_similarity() -> None:
-    cold, mild = (line for line in shown(rule_table(), colour=True).splitlines() if "cold" in line or "mild" in line)
+    cold, mild = (
+        line
+        for line in shown(rule_table(), colour=True).splitlines()
+        if "cold" in line or "mild" in line
+    )
     assert "48;2;0;114;178" in mild  # certainty is deep blue,
     assert "48;2;63;149;197" in cold  # three quarters of it less so,
     assert mild.count("48;2;") == 1  # and nothing is on no ground at all
@@ -183,27 +203,56 @@ def test_a_rule_on_a_terminal_is_coloured_by_probability_and_dimmed_by_lack_of_s
 
 def test_a_long_rule_on_a_terminal_says_what_it_leaves_out() -> None:
     rule = {f"s{i}": {"a": 1.0} for i in range(41)}
-    text = shown(terminal.rule_table(rule, {state: {"records": 1, "similarity": 1.0} for state in rule}, 1.0, 41))
+    text = shown(
+        terminal.rule_table(
+            rule, {state: {"records": 1, "similarity": 1.0} for state in rule}, 1.0, 41
+        )
+    )
     assert "the first 40 of 41 states" in text
     assert "s39" in text
     assert "s40" not in text
 
 
-@pytest.mark.parametrize("label", ["[cold]", "[/cold]", "[bold]x[/bold]", "[0, 10)", ":snowflake:", "\\["])
+@pytest.mark.parametrize(
+    "label", ["[cold]", "[/cold]", "[bold]x[/bold]", "[0, 10)", ":snowflake:", "\\["]
+)
 def test_labels_are_shown_as_they_are(label: str) -> None:
     rule, support = {label: {label: 1.0}}, {label: {"records": 1, "similarity": 1.0}}
     assert shown(terminal.rule_table(rule, support, 1.0, 1)).count(label) == 2
-    finding = {"code": "dead-end", "rows": 1, "message": label, "examples": [{"state": label}], "fix": "Look."}
+    finding = {
+        "code": "dead-end",
+        "rows": 1,
+        "message": label,
+        "examples": [{"state": label}],
+        "fix": "Look.",
+    }
     assert shown(terminal.findings_table([finding])).count(label) == 2
 
 
 def test_findings_have_examples_and_a_remedy() -> None:
     findings = [
-        {"code": "gap", "rows": 1200, "message": "too late", "examples": [{"row": 3, "x": None}, {"row": 9, "x": 2}]},
+        {
+            "code": "gap",
+            "rows": 1200,
+            "message": "too late",
+            "examples": [{"row": 3, "x": None}, {"row": 9, "x": 2}],
+        },
         {"code": "duplicate-time", "rows": 2, "message": "twice", "examples": []},
     ]
-    text = shown(terminal.findings_table([{**finding, "fix": f"mend {finding['code']}"} for finding in findings]))
-    for part in ("gap", "1,200", "too late", "row=3, x=None", "row=9, x=2", "mend gap", "mend duplicate-time"):
+    text = shown(
+        terminal.findings_table(
+            [{**finding, "fix": f"mend {finding['code']}"} for finding in findings]
+        )
+    )
+    for part in (
+        "gap",
+        "1,200",
+        "too late",
+        "row=3, x=None",
+        "row=9, x=2",
+        "mend gap",
+        "mend duplicate-time",
+    ):
         assert part in text
 
 
@@ -254,7 +303,10 @@ def test_a_large_policy_is_drawn_in_part_and_says_so() -> None:
 
 
 def test_long_labels_are_drawn_with_their_middle_left_out() -> None:
-    names = ("turn the heating up " + "a" * 20 + " a little", "turn the heating up " + "a" * 20 + " a lot")
+    names = (
+        "turn the heating up " + "a" * 20 + " a little",
+        "turn the heating up " + "a" * 20 + " a lot",
+    )
     for axes in before_after(picture(names=names)).axes:
         drawn = [label.get_text() for label in axes.get_xticklabels()]
         assert [text[:8] for text in drawn] == ["turn the"] * 2
@@ -277,17 +329,35 @@ def test_the_histogram_counts_records_by_similarity() -> None:
 
 
 def test_the_histogram_shows_few_beside_many() -> None:
-    assert similarity_histogram(np.array([0.0, 1.0]), np.array([1, 51])).axes[0].get_yscale() == "log"
-    assert similarity_histogram(np.array([0.0, 1.0]), np.array([1, 50])).axes[0].get_yscale() == "linear"
+    assert (
+        similarity_histogram(np.array([0.0, 1.0]), np.array([1, 51])).axes[0].get_yscale() == "log"
+    )
+    assert (
+        similarity_histogram(np.array([0.0, 1.0]), np.array([1, 50])).axes[0].get_yscale()
+        == "linear"
+    )
     assert similarity_histogram(np.array([1.0]), np.array([1000])).axes[0].get_yscale() == "linear"
 
 
 @pytest.mark.parametrize(
-    "names", [("heat", "wait"), ("$100", "$5 to $7"), ("$\\frac$", "a_b^c"), ("暖房", "待つ"), ("", "x" * 50)]
+    "names",
+    [
+        ("heat", "wait"),
+        ("$100", "$5 to $7"),
+        ("$\\frac$", "a_b^c"),
+        ("暖房", "待つ"),
+        ("", "x" * 50),
+    ],
 )
-def test_a_policy_is_three_pictures_whatever_its_labels(tmp_path: Path, names: tuple[str, str]) -> None:
+def test_a_policy_is_three_pictures_whatever_its_labels(
+    tmp_path: Path, names: tuple[str, str]
+) -> None:
     draw_policy(picture(names=names), tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"policy.png", "before_after.png", "similarity.png"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "policy.png",
+        "before_after.png",
+        "similarity.png",
+    }
     assert {path.read_bytes()[:4] for path in tmp_path.iterdir()} == {b"\x89PNG"}
 
 

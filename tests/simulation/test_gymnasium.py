@@ -13,7 +13,17 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from pastwise import Goal, IdealModel, Rand, Rule, Space, System, TransferLearner, TransitionCounts, run
+from pastwise import (
+    Goal,
+    IdealModel,
+    Rand,
+    Rule,
+    Space,
+    System,
+    TransferLearner,
+    TransitionCounts,
+    run,
+)
 from pastwise.data.space import Label
 from pastwise.logs.episodes import read_episodes
 from pastwise.simulation.coding import MAX_STATES, Bins
@@ -38,14 +48,20 @@ def random_choice(number: int) -> Choice:
 
 def uniform(system: System) -> Rand:
     number = len(system.states)
-    return Rand(IdealModel.of(transition=np.full(number, 1 / number), num_actions=len(system.actions)))
+    return Rand(
+        IdealModel.of(transition=np.full(number, 1 / number), num_actions=len(system.actions))
+    )
 
 
 class Walk(gymnasium.Env[Any, Any]):
     """Ends after some steps; observations and actions of any space, drawn from it."""
 
     def __init__(self, observation_space: Any, action_space: Any, steps: int = 3) -> None:
-        self.observation_space, self.action_space, self.steps = observation_space, action_space, steps
+        self.observation_space, self.action_space, self.steps = (
+            observation_space,
+            action_space,
+            steps,
+        )
         self.taken: list[Any] = []
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
@@ -78,12 +94,28 @@ def test_a_log_holds_what_a_plain_loop_sees() -> None:
             rows.append((episode, time, state, action, next_state, reward, terminated))
             state, time, ended = next_state, time + 1, terminated or truncated
     assert list(zip(*log.table.values(), strict=True)) == rows
-    assert list(log.table) == ["episode", "time", "state", "action", "next_state", "reward", "terminated"]
+    assert list(log.table) == [
+        "episode",
+        "time",
+        "state",
+        "action",
+        "next_state",
+        "reward",
+        "terminated",
+    ]
     assert Counter((s, a, n) for _, _, s, a, n, _, _ in rows) == Counter(
         {
             (s, a, n): r
             for s, a, n, r in zip(
-                *(x.tolist() for x in (log.counts.state, log.counts.action, log.counts.next_state, log.counts.records)),
+                *(
+                    x.tolist()
+                    for x in (
+                        log.counts.state,
+                        log.counts.action,
+                        log.counts.next_state,
+                        log.counts.records,
+                    )
+                ),
                 strict=True,
             )
         }
@@ -94,7 +126,9 @@ def test_a_log_holds_what_a_plain_loop_sees() -> None:
 
 
 def test_the_same_numbers_give_the_same_log() -> None:
-    one, two, other = (collect("Taxi-v4", random_choice(6), 3, generator(seed)) for seed in (0, 0, 1))
+    one, two, other = (
+        collect("Taxi-v4", random_choice(6), 3, generator(seed)) for seed in (0, 0, 1)
+    )
     assert one.table == two.table
     assert one.table != other.table
 
@@ -104,9 +138,13 @@ def test_terminal_states_are_those_of_the_lake() -> None:
     env: Any = gymnasium.make("FrozenLake-v1", is_slippery=False)
     letters = env.unwrapped.desc.ravel().tolist()
     log = collect(env, random_choice(4), 1000, generator())
-    assert log.counts.terminal.tolist() == [i for i, letter in enumerate(letters) if letter in (b"H", b"G")]
+    assert log.counts.terminal.tolist() == [
+        i for i, letter in enumerate(letters) if letter in (b"H", b"G")
+    ]
     assert log.success() == log.mean_return
-    assert log.success(lambda state, reward: state != 15) == pytest.approx(log.terminated.sum() / 1000 - log.success())
+    assert log.success(lambda state, reward: state != 15) == pytest.approx(
+        log.terminated.sum() / 1000 - log.success()
+    )
 
 
 def test_a_truncated_episode_has_no_terminal_state() -> None:
@@ -141,7 +179,9 @@ def test_the_table_and_the_counts_teach_the_same_rule() -> None:
 def test_the_table_has_the_episodes() -> None:
     log = collect("FrozenLake-v1", random_choice(4), 50, generator())
     episodes = read_episodes(log.table, log.columns, log.states, log.actions)
-    assert all(np.array_equal(values, vars(log.episodes)[name]) for name, values in vars(episodes).items())
+    assert all(
+        np.array_equal(values, vars(log.episodes)[name]) for name, values in vars(episodes).items()
+    )
 
 
 def test_episodes_are_chains() -> None:
@@ -175,7 +215,10 @@ def test_a_rule_of_text_labels_is_followed() -> None:
     rule = walking_rule()
     labels = Space([str(s) for s in range(16)]), Space([str(a) for a in range(4)])
     env = gymnasium.make("FrozenLake-v1", is_slippery=False)
-    assert collect(env, Rule(*labels, rule.probabilities, rule.similarity), 1, generator()).success() == 1
+    assert (
+        collect(env, Rule(*labels, rule.probabilities, rule.similarity), 1, generator()).success()
+        == 1
+    )
 
 
 def test_a_rule_drives_the_environment_itself() -> None:
@@ -210,10 +253,15 @@ def test_ends_have_names_and_are_never_left() -> None:
     assert len(log.states) == 32 * 11 * 2 * 4
     names = {-1.0: "lost", 0.0: "drawn", 1.0: "won"}
     table = log.table
-    for reward, end, terminated in zip(table["reward"], table["next_end"], table["terminated"], strict=True):
+    for reward, end, terminated in zip(
+        table["reward"], table["next_end"], table["terminated"], strict=True
+    ):
         assert end == (names[reward] if terminated else "going on")
     assert set(table["end"]) == {"going on"}
-    seen = sorted({log.states.labels[i] for i in log.next_state[log.terminated].tolist()}, key=log.states.index)
+    seen = sorted(
+        {log.states.labels[i] for i in log.next_state[log.terminated].tolist()},
+        key=log.states.index,
+    )
     assert [log.states.labels[i] for i in log.counts.terminal.tolist()] == seen
     assert log.counts.num_records == len(log.state)
 
@@ -221,15 +269,22 @@ def test_ends_have_names_and_are_never_left() -> None:
 def test_an_end_that_the_observation_does_not_tell_is_an_error_that_says_what_to_do() -> None:
     log = collect("Blackjack-v1", random_choice(2), 300, generator())
     assert log.mean_return < 0
-    with pytest.raises(ValueError, match=r"episodes ended in the state \(.*and also went on .* Name the ends"):
+    with pytest.raises(
+        ValueError, match=r"episodes ended in the state \(.*and also went on .* Name the ends"
+    ):
         _ = log.counts
 
 
 def test_an_episode_that_begins_where_others_end_is_such_an_error() -> None:
-    log = collect(Walk(spaces.Discrete(1), spaces.Discrete(1), steps=1), lambda state, rng: 0, 2, generator())
+    log = collect(
+        Walk(spaces.Discrete(1), spaces.Discrete(1), steps=1), lambda state, rng: 0, 2, generator()
+    )
     with pytest.raises(ValueError, match="ended in the state 0 and also went on from it, 2 times"):
         _ = log.counts
-    system = GymSystem(Walk(spaces.Discrete(1), spaces.Discrete(1), steps=1), ends={"over": lambda state, reward: True})
+    system = GymSystem(
+        Walk(spaces.Discrete(1), spaces.Discrete(1), steps=1),
+        ends={"over": lambda state, reward: True},
+    )
     counts = collect(system, lambda state, rng: 0, 2, generator()).counts
     assert [counts.states.labels[i] for i in counts.terminal] == [(0, "over")]
 
@@ -253,13 +308,21 @@ def test_a_number_of_bins_cuts_evenly_between_the_bounds() -> None:
 
 def test_edges_cut_as_those_of_tables_do() -> None:
     edges = [-np.inf, -0.5, 0.0, 0.5, np.inf]
-    log = collect("CartPole-v1", random_choice(2), 30, generator(), bins=[[-5, 5], edges, [-1, 0, 1], edges])
+    log = collect(
+        "CartPole-v1", random_choice(2), 30, generator(), bins=[[-5, 5], edges, [-1, 0, 1], edges]
+    )
     shown = {"velocity": list(log.table["state_1"])}
     raw = [observation[1] for episode in log.observations for observation in episode[:-1]]
     learner = TransferLearner(Goal(prefer={"[0, 0.5)": 1})).fit(
-        {"x": raw, "did": [0] * len(raw), "then": raw}, state="x", action="did", next_state="then", bins={"x": edges}
+        {"x": raw, "did": [0] * len(raw), "then": raw},
+        state="x",
+        action="did",
+        next_state="then",
+        bins={"x": edges},
     )
-    records = dict(zip(learner.counts_.states.labels, learner.counts_.records.tolist(), strict=True))
+    records = dict(
+        zip(learner.counts_.states.labels, learner.counts_.records.tolist(), strict=True)
+    )
     assert Counter(shown["velocity"]) == records
 
 
@@ -267,8 +330,20 @@ def test_edges_cut_as_those_of_tables_do() -> None:
     ("observation_space", "action_space", "fields", "label", "action"),
     [
         (spaces.Discrete(3, start=5), spaces.Discrete(2, start=-1), ("state",), 5, -1),
-        (spaces.MultiDiscrete([2, 3], start=[1, 0]), spaces.Discrete(2), ("state_0", "state_1"), (1, 0), 0),
-        (spaces.MultiBinary(2), spaces.MultiDiscrete([2, 2]), ("state_0", "state_1"), (0, 0), (0, 0)),
+        (
+            spaces.MultiDiscrete([2, 3], start=[1, 0]),
+            spaces.Discrete(2),
+            ("state_0", "state_1"),
+            (1, 0),
+            0,
+        ),
+        (
+            spaces.MultiBinary(2),
+            spaces.MultiDiscrete([2, 2]),
+            ("state_0", "state_1"),
+            (0, 0),
+            (0, 0),
+        ),
         (
             spaces.Tuple([spaces.Discrete(2), spaces.MultiBinary([1, 2])]),
             spaces.Tuple([spaces.Discrete(2, start=3), spaces.Tuple([spaces.MultiBinary(1)])]),
@@ -276,7 +351,13 @@ def test_edges_cut_as_those_of_tables_do() -> None:
             (0, 0, 0),
             (3, 0),
         ),
-        (spaces.MultiDiscrete(np.array([[2], [2]])), spaces.MultiDiscrete([3]), ("state_0", "state_1"), (0, 0), 0),
+        (
+            spaces.MultiDiscrete(np.array([[2], [2]])),
+            spaces.MultiDiscrete([3]),
+            ("state_0", "state_1"),
+            (0, 0),
+            0,
+        ),
     ],
 )
 def test_every_finite_space_becomes_labels_and_back(
@@ -287,9 +368,14 @@ def test_every_finite_space_becomes_labels_and_back(
     labels = system.actions.labels
     assert labels[0] == action
     assert system.states.fields == (*fields, "end")
-    assert system.states.labels[0] == (*(label if isinstance(label, tuple) else (label,)), "going on")
+    assert system.states.labels[0] == (
+        *(label if isinstance(label, tuple) else (label,)),
+        "going on",
+    )
     log = collect(system, lambda state, rng: labels[int(rng.integers(len(labels)))], 4, generator())
-    assert set(log.state.tolist()) == {i for i, x in enumerate(log.states.labels) if x[-1] == "going on"}  # type: ignore[index]
+    assert set(log.state.tolist()) == {
+        i for i, x in enumerate(log.states.labels) if x[-1] == "going on"
+    }  # type: ignore[index]
     assert [int(system.coding.action(taken)) for taken in env.taken] == log.action.tolist()
     assert all(action_space.contains(taken) for taken in env.taken)
 
@@ -364,7 +450,12 @@ CONTINUOUS = spaces.Box(-1, 1, (2,))
             None,
             "there are 1,000,001 states, and more than 1,000,000",
         ),
-        (spaces.Discrete(2), spaces.MultiDiscrete([2000, 2000]), None, "there are 4,000,000 actions"),
+        (
+            spaces.Discrete(2),
+            spaces.MultiDiscrete([2000, 2000]),
+            None,
+            "there are 4,000,000 actions",
+        ),
         (
             CONTINUOUS,
             spaces.Discrete(2),
@@ -372,15 +463,40 @@ CONTINUOUS = spaces.Box(-1, 1, (2,))
             "observations are continuous in 2 dimensions; say how to cut them: bins=",
         ),
         (CONTINUOUS, spaces.Discrete(2), 1001, "1,002,001 states.*fewer bins"),
-        (CONTINUOUS, spaces.Discrete(2), [3], "2 continuous dimensions need as many entries, not 1"),
+        (
+            CONTINUOUS,
+            spaces.Discrete(2),
+            [3],
+            "2 continuous dimensions need as many entries, not 1",
+        ),
         (CONTINUOUS, spaces.Discrete(2), [3, 0], "state_1 needs at least one bin, not 0"),
         (CONTINUOUS, spaces.Discrete(2), [3, [0]], "state_1 needs at least two edges that ascend"),
-        (CONTINUOUS, spaces.Discrete(2), [3, [1, 0]], "state_1 needs at least two edges that ascend"),
+        (
+            CONTINUOUS,
+            spaces.Discrete(2),
+            [3, [1, 0]],
+            "state_1 needs at least two edges that ascend",
+        ),
         (CONTINUOUS, spaces.Discrete(2), [3, "many"], "edges or a number of bins"),
-        (spaces.Box(-np.inf, np.inf, (1,)), spaces.Discrete(2), 3, "state runs from -inf to inf.*give its edges"),
-        (spaces.Box(-3e38, 3e38, (1,)), spaces.Discrete(2), 3, "state runs from -3e.38 to 3e.38.*give its edges"),
+        (
+            spaces.Box(-np.inf, np.inf, (1,)),
+            spaces.Discrete(2),
+            3,
+            "state runs from -inf to inf.*give its edges",
+        ),
+        (
+            spaces.Box(-3e38, 3e38, (1,)),
+            spaces.Discrete(2),
+            3,
+            "state runs from -3e.38 to 3e.38.*give its edges",
+        ),
         (spaces.Discrete(2), spaces.Discrete(2), 3, "bins are for continuous observations"),
-        (spaces.Dict({"a": spaces.Discrete(2)}), spaces.Discrete(2), None, "observations of the space Dict"),
+        (
+            spaces.Dict({"a": spaces.Discrete(2)}),
+            spaces.Discrete(2),
+            None,
+            "observations of the space Dict",
+        ),
         (spaces.Discrete(2), spaces.Text(3), None, "actions of the space Text are not supported"),
     ],
 )
@@ -411,12 +527,17 @@ def test_ends_must_fit() -> None:
     with pytest.raises(ValueError, match="'going on' is what"):
         GymSystem("Blackjack-v1", ends={"going on": lambda state, reward: True})
     system = GymSystem("Blackjack-v1", ends={"won": lambda state, reward: reward > 0})
-    with pytest.raises(ValueError, match=r"none of won holds for the end in \(\d+, \d+, \d\) with reward -1"):
+    with pytest.raises(
+        ValueError, match=r"none of won holds for the end in \(\d+, \d+, \d\) with reward -1"
+    ):
         collect(system, random_choice(2), 20, generator())
 
 
 def test_an_observation_outside_of_its_bins_is_named() -> None:
-    with pytest.raises(ValueError, match=r"state_1 is .* outside of its bins, which run from -0\.001 to 0\.001; widen"):
+    with pytest.raises(
+        ValueError,
+        match=r"state_1 is .* outside of its bins, which run from -0\.001 to 0\.001; widen",
+    ):
         collect("MountainCar-v0", random_choice(3), 1, generator(), bins=[3, [-0.001, 0.001]])
     system = GymSystem("Taxi-v4")
     with pytest.raises(ValueError, match="state is 500: not in its space"):
@@ -428,7 +549,10 @@ def test_an_observation_outside_of_its_bins_is_named() -> None:
     [
         (lambda state, rng: 4, "an action that the environment does not have: unknown label 4"),
         (lambda state, rng: None, "None is no label"),
-        (TransferLearner(Goal(prefer={15: 1})), r"a rule such as learner\.rule_; not TransferLearner"),
+        (
+            TransferLearner(Goal(prefer={15: 1})),
+            r"a rule such as learner\.rule_; not TransferLearner",
+        ),
     ],
 )
 def test_a_policy_that_does_not_fit_is_named(policy: Any, message: str) -> None:
@@ -439,7 +563,9 @@ def test_a_policy_that_does_not_fit_is_named(policy: Any, message: str) -> None:
 def test_what_is_no_environment_is_refused() -> None:
     with pytest.raises(ValueError, match=r"'FrozenLike-v1' cannot be made: .*doesn't exist"):
         GymSystem("FrozenLike-v1")
-    with pytest.raises(ValueError, match="an environment of gymnasium is needed, or the id of one, not Discrete"):
+    with pytest.raises(
+        ValueError, match="an environment of gymnasium is needed, or the id of one, not Discrete"
+    ):
         GymSystem(spaces.Discrete(2))
     with pytest.raises(ValueError, match="episodes must be at least 1, not 0"):
         collect("FrozenLake-v1", random_choice(4), 0, generator())
@@ -456,7 +582,9 @@ def test_without_gymnasium_the_error_says_what_to_install(monkeypatch: pytest.Mo
 
 
 def test_counts_of_several_logs_add_up() -> None:
-    one, two = (collect("FrozenLake-v1", random_choice(4), 20, generator(seed)).counts for seed in (0, 1))
+    one, two = (
+        collect("FrozenLake-v1", random_choice(4), 20, generator(seed)).counts for seed in (0, 1)
+    )
     both: TransitionCounts = one + two
     assert both.num_records == one.num_records + two.num_records
     assert both.states == one.states
@@ -471,11 +599,16 @@ class Over(Walk):
 
 def test_an_environment_that_is_over_at_reset_is_refused() -> None:
     env = Over(spaces.Discrete(2), spaces.Discrete(2), steps=1)
-    with pytest.raises(ValueError, match="does not take a first step after reset: cannot step a finished episode"):
+    with pytest.raises(
+        ValueError, match="does not take a first step after reset: cannot step a finished episode"
+    ):
         collect(env, lambda state, rng: 0, 3, generator())
 
 
 def test_images_are_too_many_states_to_count() -> None:
     image = Walk(spaces.Box(0, 255, (84, 84), np.uint8), spaces.Discrete(2), steps=1)
-    with pytest.raises(ValueError, match=r"there are about 10\^\d+ states, and more than 1,000,000 are not enumerated"):
+    with pytest.raises(
+        ValueError,
+        match=r"there are about 10\^\d+ states, and more than 1,000,000 are not enumerated",
+    ):
         GymSystem(image, bins=20)

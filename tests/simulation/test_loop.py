@@ -31,7 +31,15 @@ from pastwise import (
 )
 from pastwise._numerics.arrays import FloatArray, IntArray
 from pastwise._numerics.streams import Random
-from tests.helpers.oracles import Record, World, counts_of, log_of, random_log, random_rows, trajectories
+from tests.helpers.oracles import (
+    Record,
+    World,
+    counts_of,
+    log_of,
+    random_log,
+    random_rows,
+    trajectories,
+)
 
 S, A, H = 2, 3, 3
 
@@ -42,7 +50,11 @@ S, A, H = 2, 3, 3
 def small_loop(seed: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Transition model, initial distribution and a policy of H rules, some of their entries zero."""
     rng = np.random.default_rng(seed)
-    transition, initial, policy = random_rows(rng, S, A, S), random_rows(rng, S), random_rows(rng, H, S, A)
+    transition, initial, policy = (
+        random_rows(rng, S, A, S),
+        random_rows(rng, S),
+        random_rows(rng, H, S, A),
+    )
     transition[0, 1], policy[1, 1] = [0.0, 1.0], [0.0, 0.4, 0.6]
     return transition, initial, policy
 
@@ -65,29 +77,45 @@ def test_probability_of_a_trajectory_is_the_product_of_its_factors() -> None:
 
 def test_one_rule_serves_every_epoch() -> None:
     transition, initial, policy = small_loop(1)
-    system, trajectory = FiniteSystem(DenseModel(transition), initial), Trajectory(np.array([0, 1, 1, 0]), np.arange(H))
+    system, trajectory = (
+        FiniteSystem(DenseModel(transition), initial),
+        Trajectory(np.array([0, 1, 1, 0]), np.arange(H)),
+    )
     repeated = log_probability(system, policy[[0, 0, 0]], trajectory)
     assert log_probability(system, policy[:1], trajectory) == repeated
 
 
 def test_probabilities_of_a_batch_are_those_of_each_run_alone() -> None:
     rng = np.random.default_rng(2)
-    transition, initial, policy = random_rows(rng, 4, S, A, S), random_rows(rng, 4, S), random_rows(rng, 4, H, S, A)
+    transition, initial, policy = (
+        random_rows(rng, 4, S, A, S),
+        random_rows(rng, 4, S),
+        random_rows(rng, 4, H, S, A),
+    )
     states, actions = rng.integers(S, size=(4, H + 1)), rng.integers(A, size=(4, H))
     system, trajectory = FiniteSystem(DenseModel(transition), initial), Trajectory(states, actions)
     for shared in (False, True):
         policies = np.stack([policy[0]] * 4) if shared else policy
         alone = [
             log_probability(FiniteSystem(DenseModel(p), start), rules, Trajectory(s, a))
-            for p, start, rules, s, a in zip(transition, initial, policies, states, actions, strict=True)
+            for p, start, rules, s, a in zip(
+                transition, initial, policies, states, actions, strict=True
+            )
         ]
-        np.testing.assert_allclose(log_probability(system, policy[0] if shared else policy, trajectory), alone)
+        np.testing.assert_allclose(
+            log_probability(system, policy[0] if shared else policy, trajectory), alone
+        )
 
 
 def test_policy_of_another_length_is_refused() -> None:
     transition, initial, policy = small_loop(3)
-    system, trajectory = FiniteSystem(DenseModel(transition), initial), Trajectory(np.array([0, 1, 1, 0]), np.arange(H))
-    with pytest.raises(ValueError, match="a policy of 2 rules does not fit a trajectory of 3 epochs"):
+    system, trajectory = (
+        FiniteSystem(DenseModel(transition), initial),
+        Trajectory(np.array([0, 1, 1, 0]), np.arange(H)),
+    )
+    with pytest.raises(
+        ValueError, match="a policy of 2 rules does not fit a trajectory of 3 epochs"
+    ):
         log_probability(system, policy[:2], trajectory)
 
 
@@ -104,7 +132,14 @@ def test_trajectories_occur_as_often_as_their_probability_says() -> None:
     many = FiniteSystem(DenseModel(np.broadcast_to(transition, (runs, S, A, S))), initial)
     seen = run(many, Scripted(policy), H, np.random.default_rng(4))
     possible = [
-        (path, np.exp(log_probability(FiniteSystem(DenseModel(transition), initial), policy, Trajectory(*path))))
+        (
+            path,
+            np.exp(
+                log_probability(
+                    FiniteSystem(DenseModel(transition), initial), policy, Trajectory(*path)
+                )
+            ),
+        )
         for start in range(S)
         for path in zip(*trajectories(S, A, H, start), strict=True)
     ]
@@ -152,7 +187,11 @@ def algorithm_1(
         omega = [float(ideal[s, a, n]) / sigma_max for s, a, n in data]
         total = sum(w for w, (s, _, _) in zip(omega, data, strict=True) if s == state) + S * A * nu
         learned = [
-            (sum(w for w, (s, b, _) in zip(omega, data, strict=True) if (s, b) == (state, a)) + S * nu) / total
+            (
+                sum(w for w, (s, b, _) in zip(omega, data, strict=True) if (s, b) == (state, a))
+                + S * nu
+            )
+            / total
             for a in range(A)
         ]
         if sum(omega[-m:]) / m < q:
@@ -175,15 +214,25 @@ def test_closed_loop_of_tl_with_exploration_is_algorithm_1(seed: int) -> None:
     Paper: Algorithm 1 [alg:alg_exploration], with Eq. (4) [eq:similarity_norm] and Eq. (10) [eq:estimated_dec_rule].
     """
     rng, S, A, steps = np.random.default_rng(seed), 3, 4, 150
-    transition, wanted, wanted_rule = random_rows(rng, S, A, S), np.array([0.9, 0.08, 0.02]), random_rows(rng, S, A)
+    transition, wanted, wanted_rule = (
+        random_rows(rng, S, A, S),
+        np.array([0.9, 0.08, 0.02]),
+        random_rows(rng, S, A),
+    )
     log = random_log(rng, S, A, 20)
-    uniforms = [iter(child.random(steps + 1).tolist()) for child in np.random.default_rng(seed).spawn(3)]
+    uniforms = [
+        iter(child.random(steps + 1).tolist()) for child in np.random.default_rng(seed).spawn(3)
+    ]
     past: list[Record] = list(zip(*(field.tolist() for field in log), strict=True))
     ideal = wanted_rule[..., None] * wanted
-    states, actions, branches = algorithm_1(transition, ideal, past, steps, uniforms, epsilon=0.3, q=0.2, m=10)
+    states, actions, branches = algorithm_1(
+        transition, ideal, past, steps, uniforms, epsilon=0.3, q=0.2, m=10
+    )
     assert branches == {"explore", "exploit by the coin", "exploit by the gate"}
 
-    agent = TLExplore(TL(IdealModel.of(wanted, wanted_rule)), Gate(threshold=0.2, window=10), EpsilonGreedy(0.3))
+    agent = TLExplore(
+        TL(IdealModel.of(wanted, wanted_rule)), Gate(threshold=0.2, window=10), EpsilonGreedy(0.3)
+    )
     system = FiniteSystem(DenseModel(transition))
     found = run(system, agent, steps, np.random.default_rng(seed), counts_of(log, S, A), recent=log)
     assert found.states.tolist() == states
@@ -233,9 +282,15 @@ def test_system_draws_the_same_however_its_model_is_stored() -> None:
     rng = np.random.default_rng(5)
     learned = LearnedModel(counts_of(random_log(rng, 3, 4, 40), 3, 4), 0.2)
     tensor = np.array([[learned.row(np.array(s), np.array(a)) for a in range(4)] for s in range(3)])
-    models: list[TransitionModel] = [DenseModel(tensor), SparseModel(csr_array(tensor.reshape(12, 3)), 4), learned]
+    models: list[TransitionModel] = [
+        DenseModel(tensor),
+        SparseModel(csr_array(tensor.reshape(12, 3)), 4),
+        learned,
+    ]
     agent = Rand(IdealModel.of([1 / 3] * 3, num_actions=4))
-    dense, *others = (run(FiniteSystem(model), agent, 50, np.random.default_rng(5)) for model in models)
+    dense, *others = (
+        run(FiniteSystem(model), agent, 50, np.random.default_rng(5)) for model in models
+    )
     for other in others:
         np.testing.assert_array_equal(other.states, dense.states)
         np.testing.assert_array_equal(other.actions, dense.actions)
@@ -246,8 +301,15 @@ def test_agents_compared_on_the_same_numbers_meet_the_same_world() -> None:
     rng, world = np.random.default_rng(6), World.random(6)
     indifferent = FiniteSystem(DenseModel(np.repeat(random_rows(rng, 3, 3, 1, 3), 4, axis=2)))
     streams = Streams(np.random.SeedSequence(6).spawn(3))
-    agents: list[Agent] = [Rand(world.ideal), TL(world.ideal), TLExplore(TL(world.ideal)), Rand(world.ideal)]
-    first, *others = [run(indifferent, agent, 30, streams, world.counts, world.log) for agent in agents]
+    agents: list[Agent] = [
+        Rand(world.ideal),
+        TL(world.ideal),
+        TLExplore(TL(world.ideal)),
+        Rand(world.ideal),
+    ]
+    first, *others = [
+        run(indifferent, agent, 30, streams, world.counts, world.log) for agent in agents
+    ]
     for other in others:
         np.testing.assert_array_equal(other.states, first.states)
     np.testing.assert_array_equal(others[-1].actions, first.actions)
@@ -267,7 +329,9 @@ def test_run_is_the_same_whatever_the_number_of_runs_beside_it() -> None:
 
 def test_past_log_is_empty_by_default() -> None:
     world = World.random(8).alone(0)
-    given = run(world.system, TL(world.ideal), 20, np.random.default_rng(8), counts_of(log_of([]), 3, 4))
+    given = run(
+        world.system, TL(world.ideal), 20, np.random.default_rng(8), counts_of(log_of([]), 3, 4)
+    )
     absent = run(world.system, TL(world.ideal), 20, np.random.default_rng(8))
     np.testing.assert_array_equal(absent.states, given.states)
 

@@ -21,7 +21,12 @@ from pastwise.simulation.minari import counts_of, to_minari
 
 pytestmark = pytest.mark.usefixtures("datasets")
 
-EDGES: list[list[float]] = [[-3, 0, 3], [-np.inf, -0.5, 0, 0.5, np.inf], [-0.5, 0, 0.5], [-np.inf, 0, np.inf]]
+EDGES: list[list[float]] = [
+    [-3, 0, 3],
+    [-np.inf, -0.5, 0, 0.5, np.inf],
+    [-0.5, 0, 0.5],
+    [-np.inf, 0, np.inf],
+]
 
 BLACKJACK: Any = {"well": lambda state, reward: reward > 0, "badly": lambda state, reward: True}
 
@@ -45,7 +50,9 @@ def random_choice(number: int) -> Callable[[Label, np.random.Generator], Label]:
     return lambda state, rng: int(rng.integers(number))
 
 
-def written(observations: Any, actions: Any, terminations: Any, observation_space: Any, action_space: Any) -> Any:
+def written(
+    observations: Any, actions: Any, terminations: Any, observation_space: Any, action_space: Any
+) -> Any:
     """A dataset of one episode, made without pastwise."""
     number = len(terminations)
     episode = EpisodeBuffer(
@@ -117,7 +124,9 @@ def test_actions_of_several_fields_and_back() -> None:
         observation_space: Any = spaces.MultiBinary(2)
         action_space: Any = spaces.Tuple([spaces.Discrete(2, start=1), spaces.MultiDiscrete([2])])
 
-        def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        def reset(
+            self, *, seed: int | None = None, options: Any = None
+        ) -> tuple[Any, dict[str, Any]]:
             self.lamps = np.zeros(2, dtype=np.int8)
             return self.lamps, {}
 
@@ -127,7 +136,9 @@ def test_actions_of_several_fields_and_back() -> None:
             return self.lamps, 0.0, bool(self.lamps.all()), False, {}
 
     choices = [(which, value) for which in (1, 2) for value in (0, 1)]
-    log = collect(Lamps(), lambda state, rng: choices[rng.integers(4)], 20, np.random.default_rng(0))
+    log = collect(
+        Lamps(), lambda state, rng: choices[rng.integers(4)], 20, np.random.default_rng(0)
+    )
     counts = counts_of(to_minari(log, "lamps-v0"))
     assert counts == log.counts
     assert [counts.states.labels[i] for i in counts.terminal] == [(1, 1)]
@@ -135,9 +146,17 @@ def test_actions_of_several_fields_and_back() -> None:
 
 
 def test_a_dataset_made_elsewhere_is_counted_and_learned_from() -> None:
-    dataset = written([5, 6, 5, 7], [0, 1, 1], [False, False, True], spaces.Discrete(3, start=5), spaces.Discrete(2))
+    dataset = written(
+        [5, 6, 5, 7],
+        [0, 1, 1],
+        [False, False, True],
+        spaces.Discrete(3, start=5),
+        spaces.Discrete(2),
+    )
     counts = counts_of(dataset)
-    found = zip(counts.state.tolist(), counts.action.tolist(), counts.next_state.tolist(), strict=True)
+    found = zip(
+        counts.state.tolist(), counts.action.tolist(), counts.next_state.tolist(), strict=True
+    )
     labels = counts.states.labels
     assert [(labels[s], a, labels[n]) for s, a, n in found] == [(5, 0, 6), (5, 1, 7), (6, 1, 5)]
     assert [labels[i] for i in counts.terminal] == [7]
@@ -156,7 +175,9 @@ def test_a_part_of_a_dataset_is_counted() -> None:
 def test_spaces_that_do_not_fit_are_errors_that_say_what_to_do() -> None:
     box = spaces.Box(-1, 1, (1,))
     dataset = written(np.zeros((3, 1), np.float32), [0, 1], [False, False], box, spaces.Discrete(2))
-    with pytest.raises(ValueError, match="observations are continuous in 1 dimensions; say how to cut them: bins="):
+    with pytest.raises(
+        ValueError, match="observations are continuous in 1 dimensions; say how to cut them: bins="
+    ):
         counts_of(dataset)
     assert counts_of(dataset, 2).num_records == 2
 
@@ -165,7 +186,10 @@ def test_continuous_actions_are_an_error_whose_advice_can_be_followed() -> None:
     """There is no environment to wrap, but a table can be made."""
     forces, box = np.array([[-0.5], [0.25], [0.75]], np.float32), spaces.Box(-1, 1, (1,))
     dataset = written([0, 1, 0, 0], forces, [False, False, False], spaces.Discrete(2), box)
-    with pytest.raises(ValueError, match=r"actions are continuous \(Box\).*a table .* count_transitions, whose bins="):
+    with pytest.raises(
+        ValueError,
+        match=r"actions are continuous \(Box\).*a table .* count_transitions, whose bins=",
+    ):
         counts_of(dataset)
     (episode,) = dataset.iterate_episodes()
     seen, force = episode.observations, episode.actions[:, 0]
@@ -176,21 +200,32 @@ def test_continuous_actions_are_an_error_whose_advice_can_be_followed() -> None:
 
 
 def test_a_dataset_that_lacks_something_is_named() -> None:
-    dataset = written([0, 1, 0], [0, 1, 1], [False, False, True], spaces.Discrete(2), spaces.Discrete(2))
-    with pytest.raises(ValueError, match="episode 0 of the dataset has 3 observations, 3 actions and 3 terminations"):
+    dataset = written(
+        [0, 1, 0], [0, 1, 1], [False, False, True], spaces.Discrete(2), spaces.Discrete(2)
+    )
+    with pytest.raises(
+        ValueError,
+        match="episode 0 of the dataset has 3 observations, 3 actions and 3 terminations",
+    ):
         counts_of(dataset)
     with pytest.raises(ValueError, match="'made-v0' has no episodes"):
         counts_of(dataset.filter_episodes(lambda episode: False))
 
 
 def test_an_unknown_id_is_an_error_that_names_the_known() -> None:
-    with pytest.raises(ValueError, match=r"no dataset 'lake-v1' on this machine \(there are: none\)"):
+    with pytest.raises(
+        ValueError, match=r"no dataset 'lake-v1' on this machine \(there are: none\)"
+    ):
         counts_of("lake-v1")
     log = collect("FrozenLake-v1", random_choice(4), 2, np.random.default_rng(0))
     to_minari(log, "lake-v0")
-    with pytest.raises(ValueError, match=r"\(there are: lake-v0\); download it first: minari download lake-v1"):
+    with pytest.raises(
+        ValueError, match=r"\(there are: lake-v0\); download it first: minari download lake-v1"
+    ):
         counts_of("lake-v1")
-    with pytest.raises(ValueError, match="a dataset of Minari is needed, or the id of one, not EpisodeLog"):
+    with pytest.raises(
+        ValueError, match="a dataset of Minari is needed, or the id of one, not EpisodeLog"
+    ):
         counts_of(log)
 
 
@@ -208,7 +243,9 @@ def test_a_dataset_is_not_overwritten_and_a_failure_leaves_nothing(datasets: Pat
 
 
 @pytest.mark.parametrize("name", ["minari", "h5py"])
-def test_without_minari_the_error_says_what_to_install(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_minari_the_error_says_what_to_install(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ValueError, match=r"pip install 'pastwise\[minari\]'"):
         counts_of("lake-v0")

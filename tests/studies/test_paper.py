@@ -32,7 +32,11 @@ from pastwise.theory.fpd import mdp_optimum
 def test_the_ideals_are_the_papers() -> None:
     """Paper: Eqs. (11) [eq:past_model_1], (12) [eq:past_model_12], (13) [eq:past_model_3], (14)
     [eq:current_ideal_model_1]."""
-    expected = {"p1": [0.99998, 1e-5, 1e-5], "p12": [0.499995, 0.499995, 1e-5], "p3": [1e-5, 1e-5, 0.99998]}
+    expected = {
+        "p1": [0.99998, 1e-5, 1e-5],
+        "p12": [0.499995, 0.499995, 1e-5],
+        "p3": [1e-5, 1e-5, 0.99998],
+    }
     for past, row in expected.items():
         ideal = preferring(PASTS[past], 3, 4)
         np.testing.assert_allclose(ideal.transition[0, 0], row, rtol=1e-14)
@@ -72,7 +76,9 @@ def test_run_i_is_the_same_whatever_the_number_of_runs() -> None:
 
 
 def test_methods_that_do_not_read_the_log_gain_the_same_after_every_past() -> None:
-    forgetful = {name: PAPER_METHODS[name]._replace(reads_log=True) for name in ("Rand", "FPD", "optimum")}
+    forgetful = {
+        name: PAPER_METHODS[name]._replace(reads_log=True) for name in ("Rand", "FPD", "optimum")
+    }
     gains = collect(PaperStudy(runs=20, methods=forgetful))
     for method in forgetful:
         assert not PAPER_METHODS[method].reads_log
@@ -97,16 +103,23 @@ def test_every_gain_is_that_of_a_script_that_follows_the_paper_to_the_letter() -
     Paper: Section IV; Algorithm 1 [alg:alg_exploration].
     """
     literal = literal_study()
-    study = PaperStudy(runs=2, seed=4, methods={name: PAPER_METHODS[name] for name in literal.METHODS})
+    study = PaperStudy(
+        runs=2, seed=4, methods={name: PAPER_METHODS[name] for name in literal.METHODS}
+    )
     ours, theirs = collect(study), literal.run_literal(study)
     assert {key: gains.tolist() for key, gains in ours.items()} == theirs
 
 
 def test_the_optimum_is_planned_for_all_epochs_and_gains_what_it_promises() -> None:
     """The mean gain of 2,000 runs against its exact expectation; a deviation of 4.5 standard errors: below 1e-5."""
-    study = PaperStudy(runs=2000, methods={"Rand": PAPER_METHODS["Rand"], "optimum": PAPER_METHODS["optimum"]})
+    study = PaperStudy(
+        runs=2000, methods={"Rand": PAPER_METHODS["Rand"], "optimum": PAPER_METHODS["optimum"]}
+    )
     gains = collect(study)["p1", "optimum"]
-    numbers = [np.random.default_rng(np.random.SeedSequence(10, spawn_key=(i, 0))).random(36) for i in range(2000)]
+    numbers = [
+        np.random.default_rng(np.random.SeedSequence(10, spawn_key=(i, 0))).random(36)
+        for i in range(2000)
+    ]
     model = DenseModel(uniform_rows(np.reshape(numbers, (2000, 3, 4, 3))))
     expected = mdp_optimum(model, [1.0, 0.0, 0.0], 100).value[:, 0].mean(axis=-1)
     noise = gains - expected
@@ -170,7 +183,9 @@ def test_one_run_has_no_interval_and_decides_nothing() -> None:
         (5, 6, "does not hold"),
     ],
 )
-def test_a_claim_is_judged_by_where_its_interval_lies(low: float, high: float, verdict: str) -> None:
+def test_a_claim_is_judged_by_where_its_interval_lies(
+    low: float, high: float, verdict: str
+) -> None:
     comparison = Comparison("a - b", Interval((low + high) / 2, low, high), above=0, below=5)
     assert comparison.verdict == verdict
 
@@ -194,7 +209,9 @@ def test_the_border_of_every_claim(
 ) -> None:
     """All gains are alike but for one difference, which is certain."""
     for difference, verdict in ((holding, "holds"), (failing, "does not hold")):
-        gains: dict[tuple[str, str], Any] = {(p, m): np.full(5, 50.0) for p in PASTS for m in PAPER_METHODS}
+        gains: dict[tuple[str, str], Any] = {
+            (p, m): np.full(5, 50.0) for p in PASTS for m in PAPER_METHODS
+        }
         gains["p3", "TL_explore"] = np.full(5, 20.0)  # far below FPD
         gains[past, other] = np.full(5, 50.0)
         gains[past, method] = np.full(5, 50.0 + difference)
@@ -208,7 +225,9 @@ def test_claims_about_many_runs_are_decided_as_measured() -> None:
     assert len(false) == 3
     assert any("nearly equal" in claim for claim in false)
     assert sum("beats the FPD policy" in claim for claim in false) == 2
-    assert sum(verdict == "cannot tell" for verdict in verdicts.values()) == 1  # time was not measured
+    assert (
+        sum(verdict == "cannot tell" for verdict in verdicts.values()) == 1
+    )  # time was not measured
 
 
 def test_sparse_and_dense_first_rule_agree() -> None:

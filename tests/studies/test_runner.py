@@ -40,23 +40,36 @@ def tables(out: Path) -> dict[str, bytes]:
     ],
 )
 def test_a_study_writes_the_same_whatever_the_number_of_processes(
-    command: str, most_jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: str,
+    most_jobs: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(paper, "CHUNK", 2)
     monkeypatch.chdir(tmp_path)
     printed = []
     for jobs in range(1, most_jobs + 1):
-        assert call(monkeypatch, *command.split(), "--jobs", str(jobs), "--out", str(jobs), "--json") == 0
+        assert (
+            call(monkeypatch, *command.split(), "--jobs", str(jobs), "--out", str(jobs), "--json")
+            == 0
+        )
         printed.append(capsys.readouterr())
         assert tables(Path(str(jobs))) == tables(Path("1"))
     assert {(shown.out, shown.err) for shown in printed} == {(printed[0].out, "")}
-    assert {path.name for path in tmp_path.iterdir()} == {str(jobs) for jobs in range(1, most_jobs + 1)}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        str(jobs) for jobs in range(1, most_jobs + 1)
+    }
 
 
 def test_icu_sepsis_is_the_same_whatever_the_number_of_processes() -> None:
     settings = icu_settings((20,))
-    (one, online), (other, other_online) = (icu_study(settings, 1, 10, 3, Work(jobs)) for jobs in (1, 2))
-    assert json.dumps([one.rows, one.content(), online]) == json.dumps([other.rows, other.content(), other_online])
+    (one, online), (other, other_online) = (
+        icu_study(settings, 1, 10, 3, Work(jobs)) for jobs in (1, 2)
+    )
+    assert json.dumps([one.rows, one.content(), online]) == json.dumps(
+        [other.rows, other.content(), other_online]
+    )
 
 
 def numbers(index: int) -> dict[str, Any]:
@@ -66,7 +79,9 @@ def numbers(index: int) -> dict[str, Any]:
 @pytest.mark.parametrize("jobs", [1, 2, 9])
 def test_results_come_in_the_order_of_the_tasks(jobs: int) -> None:
     found = Work(jobs).do("Counting", [partial(numbers, index) for index in range(3)], {})
-    assert [(part["index"], part["third"]) for part in found] == [(index, index / 3) for index in range(3)]
+    assert [(part["index"], part["third"]) for part in found] == [
+        (index, index / 3) for index in range(3)
+    ]
     assert all(math.isnan(part["undefined"]) for part in found)
     assert ({part["process"] for part in found} == {os.getpid()}) == (jobs == 1)
 
@@ -91,7 +106,9 @@ def test_a_process_that_is_killed_is_told_of(tmp_path: Path) -> None:
 # What is done is kept.
 
 
-def do(beside: Path, settings: dict[str, Any], number: int = 3) -> tuple[list[int], list[str], Work]:
+def do(
+    beside: Path, settings: dict[str, Any], number: int = 3
+) -> tuple[list[int], list[str], Work]:
     """Which of the tasks were done just now, what was told, and the work."""
     done: list[int] = []
 
@@ -101,7 +118,11 @@ def do(beside: Path, settings: dict[str, Any], number: int = 3) -> tuple[list[in
 
     told: list[str] = []
     work = Work(1, beside, tell=told.append)
-    assert work.do("Noting", [partial(note, index) for index in range(number)], settings) == [0, 1 / 3, 2 / 3]
+    assert work.do("Noting", [partial(note, index) for index in range(number)], settings) == [
+        0,
+        1 / 3,
+        2 / 3,
+    ]
     return done, told, work
 
 
@@ -149,13 +170,27 @@ def test_every_option_tells_a_study_from_others(tmp_path: Path) -> None:
     studies: list[Callable[[Work], object]] = [
         *(
             partial(paper.collect, paper.PaperStudy(**{"runs": 2} | options))
-            for options in ({}, {"runs": 3}, {"seed": 1}, {"draw_rows": paper.dirichlet_rows}, {"replay": True})
+            for options in (
+                {},
+                {"runs": 3},
+                {"seed": 1},
+                {"draw_rows": paper.dirichlet_rows},
+                {"replay": True},
+            )
         ),
-        partial(paper.collect, paper.PaperStudy(runs=2, methods=dict(list(base.methods.items())[:2]))),
-        *(partial(calibrate, *options) for options in ((1, 40, 0), (2, 40, 0), (1, 41, 0), (1, 40, 1))),
+        partial(
+            paper.collect, paper.PaperStudy(runs=2, methods=dict(list(base.methods.items())[:2]))
+        ),
+        *(
+            partial(calibrate, *options)
+            for options in ((1, 40, 0), (2, 40, 0), (1, 41, 0), (1, 40, 1))
+        ),
         *(partial(survey, lakes, *options) for options in ((1, 0), (2, 0), (1, 1))),
         partial(survey, gridworlds((6,))[:1], 1, 0),
-        *(partial(icu_study, wards, *options) for options in ((1, 10, 0), (2, 10, 0), (1, 11, 0), (1, 10, 1))),
+        *(
+            partial(icu_study, wards, *options)
+            for options in ((1, 10, 0), (2, 10, 0), (1, 11, 0), (1, 10, 1))
+        ),
     ]
     for study in studies:
         with pytest.raises(KeyboardInterrupt):
@@ -175,7 +210,9 @@ def test_a_place_that_cannot_be_written_to_is_known_before_the_work(tmp_path: Pa
 def start(*arguments: str) -> subprocess.Popen[str]:
     """A process in a group of its own, as a shell would start it."""
     command = [sys.executable, *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
 
 
 def wait_for(pattern: str, folder: Path, process: subprocess.Popen[str]) -> None:
@@ -199,7 +236,10 @@ def test_a_study_cut_by_ctrl_c_goes_on(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Ctrl-C reaches all processes of the group; that both pipes then come to their end shows that none is left."""
-    command, out = ["study", "calibration", "--systems", "2", "--draws", "40", "--json"], tmp_path / "out"
+    command, out = (
+        ["study", "calibration", "--systems", "2", "--draws", "40", "--json"],
+        tmp_path / "out",
+    )
     out.mkdir()
     (out / "calibration.md").write_text("mine")
     process = start("-m", "pastwise", *command, "--jobs", jobs, "--out", str(out))
@@ -235,7 +275,9 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_no_process_outlives_the_study(how: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_process_outlives_the_study(
+    how: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Processes that are in the middle of a task end with the one that started them, however it ends."""
     monkeypatch.chdir(tmp_path)
     process = start("-c", SLEEPERS)

@@ -38,7 +38,9 @@ def test_what_a_log_of_icu_sepsis_tells(icu: KnownSystem) -> None:
     rules = {"expert": expert, "random": icu.random}
     samples = sample_values(TransitionPosterior(counts), rules, task, 12)
     for name, rule in rules.items():
-        assert Credible.of(samples[name]).mean == pytest.approx(icu.success_and_length(rule)[0], abs=0.05)
+        assert Credible.of(samples[name]).mean == pytest.approx(
+            icu.success_and_length(rule)[0], abs=0.05
+        )
 
 
 @pytest.mark.parametrize(
@@ -50,7 +52,9 @@ def test_what_a_log_of_icu_sepsis_tells(icu: KnownSystem) -> None:
         ("Taxi-v4", {}, 1.0),
     ],
 )
-def test_toy_systems_end_well_under_their_best_rule(name: str, options: dict[str, str], success: float) -> None:
+def test_toy_systems_end_well_under_their_best_rule(
+    name: str, options: dict[str, str], success: float
+) -> None:
     system = toy_system(name, **options)
     assert system.success_and_length(system.best)[0] == pytest.approx(success, abs=1e-4)
 

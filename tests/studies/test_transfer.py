@@ -79,7 +79,13 @@ def test_an_agent_treats_patients_until_the_end() -> None:
     transition[1:] = np.eye(3)[1:][:, None]
     ward = KnownSystem(transition, np.eye(3)[0], np.array([1, 2]), np.eye(3)[2], {})
     log = ward.log(ward.random, 50, np.random.default_rng(0))
-    survived = treat(ward, TL(Goal(prefer={2: 1.0}).on(log.states, log.actions)), log, 300, np.random.default_rng(1))
+    survived = treat(
+        ward,
+        TL(Goal(prefer={2: 1.0}).on(log.states, log.actions)),
+        log,
+        300,
+        np.random.default_rng(1),
+    )
     assert survived[-100:].mean() > 0.75
 
 
@@ -94,9 +100,17 @@ def test_studies_from_the_command_line(
     if name == "icu-sepsis":
         page = online_page(content["online"]["survival"], 10)
         assert page.count("| TL") == 3
-    assert {row["method"] for row in content["rows"]} == {"TL", "TL_explore", "FPD_learn", "TL_foresight", "clone"}
+    assert {row["method"] for row in content["rows"]} == {
+        "TL",
+        "TL_explore",
+        "FPD_learn",
+        "TL_foresight",
+        "clone",
+    }
     assert all(0 <= row["mean"] <= 1 for row in content["rows"])
-    assert {f"{name}.{kind}" for kind in ("csv", "json", "md", "png", "pdf")} <= {path.name for path in out.iterdir()}
+    assert {f"{name}.{kind}" for kind in ("csv", "json", "md", "png", "pdf")} <= {
+        path.name for path in out.iterdir()
+    }
     if name == "icu-sepsis":
         assert list(content["online"]["survival"])[:3] == ["TL", "FPD_learn", "TL_foresight"]
 

@@ -42,7 +42,9 @@ CITATION = re.compile(r"((?:Definition|Theorem|Algorithm) \d+|(?:Eqs?\. )?\((\d+
 def citations(folder: str) -> set[tuple[str, str]]:
     """Pairs of item and label that the texts of a folder cite."""
     here = Path(__file__).name
-    texts = (" ".join(p.read_text().split()) for p in (ROOT / folder).rglob("*.py") if p.name != here)
+    texts = (
+        " ".join(p.read_text().split()) for p in (ROOT / folder).rglob("*.py") if p.name != here
+    )
     found = (match for text in texts for match in CITATION.finditer(text))
     return {(f"Eq. ({match[2]})" if match[2] else match[1], match[3]) for match in found}
 

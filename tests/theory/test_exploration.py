@@ -28,7 +28,12 @@ from pastwise.theory.exploration import Here
 similarities = st.lists(st.integers(0, 8).map(lambda eighths: eighths / 8), max_size=12)
 
 
-@given(similarities, similarities, st.integers(1, 5), st.integers(0, 8).map(lambda eighths: eighths / 8))
+@given(
+    similarities,
+    similarities,
+    st.integers(1, 5),
+    st.integers(0, 8).map(lambda eighths: eighths / 8),
+)
 def test_gate_is_open_while_the_mean_of_the_last_similarities_is_below_the_threshold(
     past: list[float], new: list[float], size: int, threshold: float
 ) -> None:
@@ -70,7 +75,9 @@ def test_gates_of_a_batch_are_those_of_each_run_alone() -> None:
         for run, window in alone.items():
             window.push(similarity[run])
         is_open = gate.is_open(together)
-        np.testing.assert_array_equal(is_open, np.array([gate.is_open(w) for w in alone.values()]).reshape(2, 4))
+        np.testing.assert_array_equal(
+            is_open, np.array([gate.is_open(w) for w in alone.values()]).reshape(2, 4)
+        )
         seen |= set(is_open.ravel().tolist())
     assert seen == {True, False}
 
@@ -90,7 +97,9 @@ class Coins:
 
 def here(evidence: Any, records: Any, uniform: Any) -> Here:
     evidence = np.asarray(evidence, dtype=float)
-    return Here(normalise(evidence), np.asarray(uniform), evidence, np.asarray(records, dtype=float))
+    return Here(
+        normalise(evidence), np.asarray(uniform), evidence, np.asarray(records, dtype=float)
+    )
 
 
 def test_uniform_rule_is_used_with_a_coin_below_epsilon() -> None:
@@ -110,18 +119,24 @@ def test_ucb_takes_the_untried_first_and_then_the_largest_bound() -> None:
     coins = Coins()
     third = [1 / 3] * 3
     np.testing.assert_array_equal(UCB()(here([5, 1, 0.1], [9, 3, 0], third), coins), [0, 0, 1])
-    np.testing.assert_array_equal(UCB()(here([0.1, 1, 0.1], [0, 3, 0], third), coins), [0.5, 0, 0.5])
+    np.testing.assert_array_equal(
+        UCB()(here([0.1, 1, 0.1], [0, 3, 0], third), coins), [0.5, 0, 0.5]
+    )
     np.testing.assert_array_equal(UCB(width=0)(here([5, 3, 1], [9, 4, 9], third), coins), [0, 1, 0])
     bounds = [5 / 9 + 2 * np.sqrt(np.log(20) / 9), 1 / 2 + 2 * np.sqrt(np.log(20) / 2)]
     assert bounds[1] > bounds[0]
     np.testing.assert_array_equal(UCB(width=2)(here([5, 1, 5], [9, 2, 9], third), coins), [0, 1, 0])
-    np.testing.assert_array_equal(UCB()(here([5, 1, 0], [9, 3, 0], [0.5, 0.5, 0.0]), coins), [1, 0, 0])
+    np.testing.assert_array_equal(
+        UCB()(here([5, 1, 0], [9, 3, 0], [0.5, 0.5, 0.0]), coins), [1, 0, 0]
+    )
 
 
 def test_posterior_sampling_draws_from_the_dirichlet_posterior() -> None:
     """20,000 draws: means and variances within 6 standard errors."""
     rng, V = np.random.default_rng(0), np.array([2.0, 0.5, 1.0])
-    place = here(np.broadcast_to(V, (20_000, 3)), np.zeros((20_000, 3)), np.full((20_000, 3), 1 / 3))
+    place = here(
+        np.broadcast_to(V, (20_000, 3)), np.zeros((20_000, 3)), np.full((20_000, 3), 1 / 3)
+    )
     drawn = PosteriorSampling()(place, rng)
     mean = V / V.sum()
     variance = mean * (1 - mean) / (V.sum() + 1)
@@ -133,7 +148,9 @@ def test_posterior_sampling_draws_from_the_dirichlet_posterior() -> None:
 def test_posterior_sampling_of_next_to_nothing_and_of_the_forbidden() -> None:
     tiny = PosteriorSampling()(here([1e-300, 1e-300], [0, 0], [0.5, 0.5]), Coins(0.5, 0.5))
     np.testing.assert_array_equal(tiny, [0.5, 0.5])
-    rule = PosteriorSampling()(here([3.0, 0.0, 1.0], [3, 0, 1], [0.5, 0.0, 0.5]), Coins(0.4, 0.9, 0.7))
+    rule = PosteriorSampling()(
+        here([3.0, 0.0, 1.0], [3, 0, 1], [0.5, 0.0, 0.5]), Coins(0.4, 0.9, 0.7)
+    )
     assert rule[1] == 0
     assert rule.sum() == pytest.approx(1)
 
@@ -141,7 +158,11 @@ def test_posterior_sampling_of_next_to_nothing_and_of_the_forbidden() -> None:
 def test_no_exploration_while_the_gate_is_closed() -> None:
     """Paper: Algorithm 1 [alg:alg_exploration], its outer condition."""
     ideal = IdealModel.of([0.98, 0.02], num_actions=2)
-    records = (np.array([[0, 0], [1, 1]]), np.zeros((2, 2), dtype=np.int64), np.array([[0, 0], [1, 1]]))
+    records = (
+        np.array([[0, 0], [1, 1]]),
+        np.zeros((2, 2), dtype=np.int64),
+        np.array([[0, 0], [1, 1]]),
+    )
     counts = TransitionCounts.from_records(*records, Space.of_size(2), Space.of_size(2))
     agent = TLExplore(TL(ideal), Gate(threshold=0.5, window=2), UCB())
     memory = agent.start(counts, Transitions(*records))

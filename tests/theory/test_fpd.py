@@ -60,7 +60,9 @@ def repeated(rule: FloatArray, horizon: int = H) -> FloatArray:
 
 @pytest.mark.parametrize("timed", [False, True])
 @pytest.mark.parametrize(("S", "A"), [(2, 2), (3, 2), (2, 3)])
-def test_policy_attains_the_divergence_it_promises_and_no_other_attains_less(S: int, A: int, timed: bool) -> None:
+def test_policy_attains_the_divergence_it_promises_and_no_other_attains_less(
+    S: int, A: int, timed: bool
+) -> None:
     """The divergence is summed over all trajectories; ideal rules are the same at all epochs, or depend on time.
 
     Paper: Definition 4 [def:FPD_opt_dec], Theorem 1 [th:solution_FPD].
@@ -92,7 +94,11 @@ def test_numerical_minimisation_finds_the_same_policy(start: int) -> None:
     Paper: Definition 4 [def:FPD_opt_dec], Theorem 1 [th:solution_FPD].
     """
     rng, S, A = np.random.default_rng(7), 2, 2
-    transition, wanted, wanted_rule = random_rows(rng, S, A, S), random_rows(rng, S, A, S), random_rows(rng, S, A)
+    transition, wanted, wanted_rule = (
+        random_rows(rng, S, A, S),
+        random_rows(rng, S, A, S),
+        random_rows(rng, S, A),
+    )
     states, actions = trajectories(S, A, H, start)
     log_world = log_chain(states, actions, transition, np.ones((H, S, A)))
     log_ideal = log_chain(states, actions, wanted, repeated(wanted_rule))
@@ -116,14 +122,22 @@ def test_divergence_attained_by_the_library_own_closed_loop() -> None:
     Paper: Definition 2 [def:closed_loop_descr], Eq. (1) [eq:closed-loop_beh], Theorem 1 [th:solution_FPD].
     """
     rng, S, A, start = np.random.default_rng(8), 2, 2, 1
-    transition, wanted, wanted_rule = random_rows(rng, S, A, S), random_rows(rng, S, A, S), random_rows(rng, S, A)
+    transition, wanted, wanted_rule = (
+        random_rows(rng, S, A, S),
+        random_rows(rng, S, A, S),
+        random_rows(rng, S, A),
+    )
     plan = design(DenseModel(transition), IdealModel.of(wanted, wanted_rule), H)
-    loop, dream = (FiniteSystem(DenseModel(tensor), np.eye(S)[start]) for tensor in (transition, wanted))
+    loop, dream = (
+        FiniteSystem(DenseModel(tensor), np.eye(S)[start]) for tensor in (transition, wanted)
+    )
     total = 0.0
     for states, actions in zip(*trajectories(S, A, H, start), strict=True):
         trajectory = Trajectory(states, actions)
         log_p = log_probability(loop, plan.policy, trajectory)
-        total += float(np.exp(log_p) * (log_p - log_probability(dream, wanted_rule[None], trajectory)))
+        total += float(
+            np.exp(log_p) * (log_p - log_probability(dream, wanted_rule[None], trajectory))
+        )
     assert total == pytest.approx(-plan.log_gamma[0, start])
 
 
@@ -133,7 +147,10 @@ def test_recursion_in_fifty_digits() -> None:
     Paper: Theorem 1 [th:solution_FPD].
     """
     rng, S, A, horizon = np.random.default_rng(9), 3, 2, 6
-    transition, wanted_rule = random_rows(rng, S, A, S), np.array([[0.5, 0.5], [1 - 1e-300, 1e-300], [0.3, 0.7]])
+    transition, wanted_rule = (
+        random_rows(rng, S, A, S),
+        np.array([[0.5, 0.5], [1 - 1e-300, 1e-300], [0.3, 0.7]]),
+    )
     wanted = np.array([1.0, 1e-300, 1e-200])
     plan = design(DenseModel(transition), IdealModel.of(wanted, wanted_rule), horizon)
     with mpmath.workdps(50):
@@ -174,25 +191,41 @@ def test_ideal_that_the_system_can_follow_is_followed_at_no_divergence() -> None
 
 
 @given(seeds, sizes, sizes)
-def test_rules_are_distributions_and_divergence_grows_with_the_horizon(seed: int, S: int, A: int) -> None:
+def test_rules_are_distributions_and_divergence_grows_with_the_horizon(
+    seed: int, S: int, A: int
+) -> None:
     rng = np.random.default_rng(seed)
     plan = design(DenseModel(random_rows(rng, S, A, S)), random_ideal(rng, S, A), 5)
     assert (plan.policy >= 0).all()
     np.testing.assert_allclose(plan.policy.sum(axis=-1), 1)
     assert plan.log_gamma.max() < 1e-12, "a divergence is never negative"
-    assert (np.diff(plan.log_gamma, axis=0) > -1e-12).all(), "and that of a longer run is never smaller"
+    assert (np.diff(plan.log_gamma, axis=0) > -1e-12).all(), (
+        "and that of a longer run is never smaller"
+    )
 
 
 @given(seeds, st.permutations(range(3)), st.permutations(range(2)))
-def test_new_names_of_states_and_actions_only_rename_the_policy(seed: int, state: list[int], action: list[int]) -> None:
+def test_new_names_of_states_and_actions_only_rename_the_policy(
+    seed: int, state: list[int], action: list[int]
+) -> None:
     """States s are renamed state[s], actions a are renamed action[a]."""
     rng = np.random.default_rng(seed)
-    transition, wanted, rule = random_rows(rng, 3, 2, 3), random_rows(rng, 3, 2, 3), random_rows(rng, 3, 2)
-    new_transition, new_wanted = (renamed(tensor, state, action, state) for tensor in (transition, wanted))
+    transition, wanted, rule = (
+        random_rows(rng, 3, 2, 3),
+        random_rows(rng, 3, 2, 3),
+        random_rows(rng, 3, 2),
+    )
+    new_transition, new_wanted = (
+        renamed(tensor, state, action, state) for tensor in (transition, wanted)
+    )
     plan = design(DenseModel(transition), IdealModel.of(wanted, rule), H)
-    new = design(DenseModel(new_transition), IdealModel.of(new_wanted, renamed(rule, state, action)), H)
+    new = design(
+        DenseModel(new_transition), IdealModel.of(new_wanted, renamed(rule, state, action)), H
+    )
     np.testing.assert_allclose(new.policy, renamed(plan.policy, range(H), state, action), rtol=1e-9)
-    np.testing.assert_allclose(new.log_gamma, renamed(plan.log_gamma, range(H + 1), state), atol=1e-12)
+    np.testing.assert_allclose(
+        new.log_gamma, renamed(plan.log_gamma, range(H + 1), state), atol=1e-12
+    )
 
 
 def test_first_rule_is_that_of_the_whole_design() -> None:
@@ -203,7 +236,11 @@ def test_first_rule_is_that_of_the_whole_design() -> None:
 
 def test_time_dependent_rules_are_broadcast() -> None:
     rng = np.random.default_rng(12)
-    model, ideal, rule = DenseModel(random_rows(rng, 3, 2, 3)), random_ideal(rng, 3, 2), random_rows(rng, H, 1, 2)
+    model, ideal, rule = (
+        DenseModel(random_rows(rng, 3, 2, 3)),
+        random_ideal(rng, 3, 2),
+        random_rows(rng, H, 1, 2),
+    )
     full = design(model, ideal, H, rules=np.broadcast_to(rule, (H, 3, 2)))
     np.testing.assert_array_equal(design(model, ideal, H, rules=rule).policy, full.policy)
     same = design(model, ideal, H, rules=ideal.rule)
@@ -235,7 +272,9 @@ def test_actions_that_may_lead_to_a_forbidden_state_get_exactly_nothing() -> Non
     early = [[True, False, False], [False, True, True], [False] * 3, [True] * 3]
     last = [[True, True, False], [True, True, True], [False] * 3, [True] * 3]
     np.testing.assert_array_equal(plan.policy > 0, [early, early, last])
-    np.testing.assert_array_equal(plan.log_gamma > -np.inf, [[True, True, False, True]] * H + [[True] * 4])
+    np.testing.assert_array_equal(
+        plan.log_gamma > -np.inf, [[True, True, False, True]] * H + [[True] * 4]
+    )
     wanted = np.broadcast_to(NO_TRAP, TRAP.shape)
     rng = np.random.default_rng(13)
     for start in (0, 1, 3):
@@ -244,7 +283,9 @@ def test_actions_that_may_lead_to_a_forbidden_state_get_exactly_nothing() -> Non
         assert divergence(TRAP, plan.policy, wanted, rules, start) == pytest.approx(least)
         safe = plan.policy * rng.uniform(0.5, 2, plan.policy.shape)
         safe[:, 2] = 1
-        assert divergence(TRAP, safe / safe.sum(axis=-1, keepdims=True), wanted, rules, start) > least
+        assert (
+            divergence(TRAP, safe / safe.sum(axis=-1, keepdims=True), wanted, rules, start) > least
+        )
 
 
 def test_state_without_a_feasible_action_is_an_error_only_when_its_rule_is_asked_for() -> None:
@@ -259,7 +300,11 @@ def test_state_without_a_feasible_action_is_an_error_only_when_its_rule_is_asked
 def test_hard_zeros_that_depend_on_state_and_action() -> None:
     """Zeros in the ideal transition and in the ideal rule; brute force agrees with what is left."""
     rng, S, A = np.random.default_rng(14), 3, 3
-    transition, wanted, rule = random_rows(rng, S, A, S), random_rows(rng, S, A, S), random_rows(rng, S, A)
+    transition, wanted, rule = (
+        random_rows(rng, S, A, S),
+        random_rows(rng, S, A, S),
+        random_rows(rng, S, A),
+    )
     wanted[0, 1] = [0.0, 0.5, 0.5]
     rule[1] = [0.0, 0.4, 0.6]
     transition[2, 0], wanted[2, 0] = [0.5, 0.5, 0.0], [0.3, 0.7, 0.0]
@@ -273,9 +318,15 @@ def test_hard_zeros_that_depend_on_state_and_action() -> None:
 
 
 @pytest.mark.parametrize("timed", [False, True])
-def test_mask_of_allowed_actions_gives_exact_zeros_and_the_best_of_what_is_left(timed: bool) -> None:
+def test_mask_of_allowed_actions_gives_exact_zeros_and_the_best_of_what_is_left(
+    timed: bool,
+) -> None:
     rng, S, A = np.random.default_rng(15), 2, 3
-    transition, wanted, rules = random_rows(rng, S, A, S), random_rows(rng, S), random_rows(rng, H, S, A)
+    transition, wanted, rules = (
+        random_rows(rng, S, A, S),
+        random_rows(rng, S),
+        random_rows(rng, H, S, A),
+    )
     rules = rules if timed else repeated(rules[0])
     allowed = np.array([[True, False, True], [False, True, True]])
     ideal = IdealModel.of(wanted, rules[0], allowed=allowed)
@@ -287,7 +338,12 @@ def test_mask_of_allowed_actions_gives_exact_zeros_and_the_best_of_what_is_left(
         assert divergence(transition, plan.policy, full, rules, start) == pytest.approx(least)
         for _ in range(20):
             other = random_rows(rng, H, S, A) * allowed
-            assert divergence(transition, other / other.sum(axis=-1, keepdims=True), full, rules, start) > least
+            assert (
+                divergence(
+                    transition, other / other.sum(axis=-1, keepdims=True), full, rules, start
+                )
+                > least
+            )
 
 
 # Leading axes
@@ -330,7 +386,11 @@ def test_batch_of_models_with_several_goals_is_each_pair_alone(
 
 def test_goals_that_differ_in_their_rules_alone() -> None:
     rng = np.random.default_rng(17)
-    model, wanted, rules = DenseModel(random_rows(rng, 3, 2, 3)), random_rows(rng, 3), random_rows(rng, 5, 3, 2)
+    model, wanted, rules = (
+        DenseModel(random_rows(rng, 3, 2, 3)),
+        random_rows(rng, 3),
+        random_rows(rng, 5, 3, 2),
+    )
     alone = [design(model, IdealModel.of(wanted, rule), H) for rule in rules]
     together = design(model, IdealModel.of(wanted, rules), H)
     np.testing.assert_allclose(together.policy, [plan.policy for plan in alone])
@@ -352,15 +412,42 @@ def test_infeasible_state_of_one_among_several_goals_is_named() -> None:
 @pytest.mark.parametrize(
     ("ideal", "horizon", "rules", "message"),
     [
-        (IdealModel.of([0.5, 0.5], num_actions=2), 0, None, "the horizon must be at least 1, not 0"),
-        (IdealModel.of([0.5, 0.5], num_actions=2), -3, None, "the horizon must be at least 1, not -3"),
-        (IdealModel.of([0.5, 0.5], num_actions=3), 1, None, "ideal has 2 states and 3 actions, the model 2 and 2"),
-        (IdealModel.of([0.5, 0.3, 0.2], num_actions=2), 1, None, "ideal has 3 states and 2 actions, the model 2 and 2"),
-        (IdealModel.of([0.5, 0.5], num_actions=2), 1, [[[0.5, 0.5], [0.5, 0.4]]], r"rules\[0, 1\] sums to 0.9"),
+        (
+            IdealModel.of([0.5, 0.5], num_actions=2),
+            0,
+            None,
+            "the horizon must be at least 1, not 0",
+        ),
+        (
+            IdealModel.of([0.5, 0.5], num_actions=2),
+            -3,
+            None,
+            "the horizon must be at least 1, not -3",
+        ),
+        (
+            IdealModel.of([0.5, 0.5], num_actions=3),
+            1,
+            None,
+            "ideal has 2 states and 3 actions, the model 2 and 2",
+        ),
+        (
+            IdealModel.of([0.5, 0.3, 0.2], num_actions=2),
+            1,
+            None,
+            "ideal has 3 states and 2 actions, the model 2 and 2",
+        ),
+        (
+            IdealModel.of([0.5, 0.5], num_actions=2),
+            1,
+            [[[0.5, 0.5], [0.5, 0.4]]],
+            r"rules\[0, 1\] sums to 0.9",
+        ),
         (IdealModel.of([0.5, 0.5], num_actions=2), 3, np.full((2, 2, 2), 0.5), "shape"),
     ],
 )
-def test_bad_task_is_refused(ideal: IdealModel, horizon: int, rules: ArrayLike | None, message: str) -> None:
+def test_bad_task_is_refused(
+    ideal: IdealModel, horizon: int, rules: ArrayLike | None, message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         design(DenseModel(np.full((2, 2, 2), 0.5)), ideal, horizon, rules)
 
@@ -379,12 +466,17 @@ def test_divergence_is_the_expected_total_of_an_implied_reward() -> None:
     transition[0, 0], wanted[0, 0], rule[1] = [0.5, 0.0, 0.5], [0.3, 0.0, 0.7], [0.0, 1.0]
     reward = implied_reward(IdealModel.of(wanted, wanted_rule), transition, rule)
     total = policy_value(transition, reward, repeated(rule))
-    found = [divergence(transition, repeated(rule), wanted, repeated(wanted_rule), start) for start in range(S)]
+    found = [
+        divergence(transition, repeated(rule), wanted, repeated(wanted_rule), start)
+        for start in range(S)
+    ]
     np.testing.assert_allclose(total, np.negative(found))
 
 
 def test_implied_reward_of_what_the_goal_rules_out_is_infinitely_bad() -> None:
-    reward = implied_reward(IdealModel.of([1.0, 0.0], num_actions=1), np.full((2, 1, 2), 0.5), np.ones((2, 1)))
+    reward = implied_reward(
+        IdealModel.of([1.0, 0.0], num_actions=1), np.full((2, 1, 2), 0.5), np.ones((2, 1))
+    )
     np.testing.assert_allclose(reward, [[[np.log(2), -np.inf]]] * 2)
 
 
@@ -419,7 +511,11 @@ def frozen_lake() -> tuple[FloatArray, FloatArray]:
     return transition, reward
 
 
-MDPS: list[Callable[[], tuple[FloatArray, FloatArray]]] = [lambda: random_mdp(0), lambda: random_mdp(1), frozen_lake]
+MDPS: list[Callable[[], tuple[FloatArray, FloatArray]]] = [
+    lambda: random_mdp(0),
+    lambda: random_mdp(1),
+    frozen_lake,
+]
 
 
 @pytest.mark.parametrize("make", MDPS, ids=["random", "another", "frozen lake"])
@@ -449,7 +545,9 @@ def test_optimum_of_a_decision_process_is_that_of_plain_value_iteration(
     transition, reward = make()
     optimum = mdp_optimum(DenseModel(transition), reward, 12)
     np.testing.assert_allclose(optimum.value, value_iteration(transition, reward, 12), atol=1e-13)
-    np.testing.assert_allclose(policy_value(transition, reward, optimum.policy), optimum.value[0], atol=1e-13)
+    np.testing.assert_allclose(
+        policy_value(transition, reward, optimum.policy), optimum.value[0], atol=1e-13
+    )
     assert np.isin(optimum.policy, [0, 1]).all()
     np.testing.assert_array_equal(optimum.policy.sum(axis=-1), 1)
 
@@ -462,7 +560,9 @@ def test_optimum_beats_every_deterministic_stationary_policy() -> None:
         assert (policy_value(transition, reward, policy) <= best + 1e-12).all()
 
 
-@pytest.mark.parametrize("shape", [(4,), (1, 1, 4), (3, 4), (4, 1, 4), (1, 3, 4), (4, 3, 1), (4, 3, 4)])
+@pytest.mark.parametrize(
+    "shape", [(4,), (1, 1, 4), (3, 4), (4, 1, 4), (1, 3, 4), (4, 3, 1), (4, 3, 4)]
+)
 @pytest.mark.parametrize("stored", ["dense", "learned"])
 def test_reward_is_broadcast(shape: tuple[int, ...], stored: str) -> None:
     """A reward of state and action alone, [S, A, 1], is the commonest of all."""

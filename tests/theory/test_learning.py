@@ -51,7 +51,10 @@ MASK = [[True, True], [False, True], [True, True]]
 
 
 def rule_from(
-    log: list[Record], ideal: IdealModel, weight: list[float] | float = 1.0, similarity: Similarity | None = None
+    log: list[Record],
+    ideal: IdealModel,
+    weight: list[float] | float = 1.0,
+    similarity: Similarity | None = None,
 ) -> FloatArray:
     """The learned rule [S, A] of a log, by the library."""
     counts = counts_of_list(log, ideal.num_states, ideal.num_actions, weight)
@@ -69,8 +72,17 @@ def test_learned_rule_in_exact_fractions(normalised: bool) -> None:
     Paper: Eq. (10) [eq:estimated_dec_rule].
     """
     wanted = [Fraction(5, 8), Fraction(1, 4), Fraction(1, 8)]
-    wanted_rule = [[Fraction(1, 4), Fraction(3, 4)], [Fraction(1, 2), Fraction(1, 2)], [Fraction(2, 3), Fraction(1, 3)]]
-    table = {(s, a, n): wanted[n] * wanted_rule[s][a] for s in range(S) for a in range(A) for n in range(S)}
+    wanted_rule = [
+        [Fraction(1, 4), Fraction(3, 4)],
+        [Fraction(1, 2), Fraction(1, 2)],
+        [Fraction(2, 3), Fraction(1, 3)],
+    ]
+    table = {
+        (s, a, n): wanted[n] * wanted_rule[s][a]
+        for s in range(S)
+        for a in range(A)
+        for n in range(S)
+    }
     peak = max(table.values()) if normalised else 1
     nu = min(table.values()) / S
     omega = [table[record] / peak for record in LOG]
@@ -80,8 +92,12 @@ def test_learned_rule_in_exact_fractions(normalised: bool) -> None:
         all_of_state = sum(w for w, (s, _, _) in zip(omega, LOG, strict=True) if s == state)
         return (mine + S * nu) / (all_of_state + S * A * nu)
 
-    ideal = IdealModel.of([float(p) for p in wanted], [[float(p) for p in row] for row in wanted_rule])
-    found = rule_from(LOG, ideal, similarity=normalised_similarity if normalised else plain_similarity)
+    ideal = IdealModel.of(
+        [float(p) for p in wanted], [[float(p) for p in row] for row in wanted_rule]
+    )
+    found = rule_from(
+        LOG, ideal, similarity=normalised_similarity if normalised else plain_similarity
+    )
     expected = [[float(formula(a, s)) for a in range(A)] for s in range(S)]
     np.testing.assert_allclose(found, expected, rtol=1e-13)
     assert formula(0, 2) == Fraction(1, 2), "state 2 was never seen: the prior answers"
@@ -127,9 +143,13 @@ def test_new_names_of_states_and_actions_only_rename_the_rule(
     rng = np.random.default_rng(seed)
     wanted, wanted_rule = random_rows(rng, S, A, S), random_rows(rng, S, A)
     rule = rule_from(log, IdealModel.of(wanted, wanted_rule))
-    new_ideal = IdealModel.of(renamed(wanted, state, action, state), renamed(wanted_rule, state, action))
+    new_ideal = IdealModel.of(
+        renamed(wanted, state, action, state), renamed(wanted_rule, state, action)
+    )
     new_log = [(state[s], action[a], state[n]) for s, a, n in log]
-    np.testing.assert_allclose(rule_from(new_log, new_ideal), renamed(rule, state, action), rtol=1e-12)
+    np.testing.assert_allclose(
+        rule_from(new_log, new_ideal), renamed(rule, state, action), rtol=1e-12
+    )
 
 
 def test_forbidden_action_gets_exactly_nothing_and_the_others_keep_their_weight() -> None:
@@ -152,10 +172,16 @@ def test_weight_of_each_distinct_transition() -> None:
 
 
 @given(seeds, sizes, sizes)
-def test_much_data_leads_to_behaviour_weighted_by_expected_similarity(seed: int, S: int, A: int) -> None:
+def test_much_data_leads_to_behaviour_weighted_by_expected_similarity(
+    seed: int, S: int, A: int
+) -> None:
     """The counts are those expected of n = 1e9 records, so no chance is involved; the prior is all that remains."""
     rng = np.random.default_rng(seed)
-    transition, behaviour, visited = random_rows(rng, S, A, S), random_rows(rng, S, A), random_rows(rng, S)
+    transition, behaviour, visited = (
+        random_rows(rng, S, A, S),
+        random_rows(rng, S, A),
+        random_rows(rng, S),
+    )
     wanted, wanted_rule = random_rows(rng, S, A, S), random_rows(rng, S, A)
     ideal, spaces = IdealModel.of(wanted, wanted_rule), (Space.of_size(S), Space.of_size(A))
     expected_count = 1e9 * visited[:, None, None] * joint(transition, behaviour)
@@ -182,19 +208,29 @@ def test_batch_of_logs_is_each_log_alone(allowed: list[list[bool]] | None) -> No
     together = learned_rule(gather_evidence(counts_of(log, S, A), ideal), prior)
     for run in np.ndindex(2, 3):
         counts = counts_of(Transitions(*(field[run] for field in log)), S, A)
-        np.testing.assert_allclose(together[run], learned_rule(gather_evidence(counts, ideal), prior), rtol=1e-14)
+        np.testing.assert_allclose(
+            together[run], learned_rule(gather_evidence(counts, ideal), prior), rtol=1e-14
+        )
 
 
 def test_evidence_for_several_goals_is_that_for_each_alone() -> None:
     rng = np.random.default_rng(1)
-    wanted, rule, counts = random_rows(rng, 4, 1, 1, S), random_rows(rng, S, A), counts_of_list(LOG, S, A)
+    wanted, rule, counts = (
+        random_rows(rng, 4, 1, 1, S),
+        random_rows(rng, S, A),
+        counts_of_list(LOG, S, A),
+    )
     together = gather_evidence(counts, IdealModel.of(wanted, rule))
     alone = [gather_evidence(counts, IdealModel.of(goal, rule)) for goal in wanted]
     np.testing.assert_allclose(together, alone)
 
 
-@pytest.mark.parametrize(("num_states", "num_actions"), [(S + 1, A), (S - 1, A), (S, A + 1), (S, A - 1)])
-def test_goal_over_other_states_or_actions_than_those_of_the_log_is_refused(num_states: int, num_actions: int) -> None:
+@pytest.mark.parametrize(
+    ("num_states", "num_actions"), [(S + 1, A), (S - 1, A), (S, A + 1), (S, A - 1)]
+)
+def test_goal_over_other_states_or_actions_than_those_of_the_log_is_refused(
+    num_states: int, num_actions: int
+) -> None:
     ideal = random_ideal(np.random.default_rng(2), num_states, num_actions)
     with pytest.raises(ValueError, match=r"states|actions"):
         gather_evidence(counts_of_list([(0, 0, 0)], S, A), ideal)
@@ -205,7 +241,9 @@ def test_goal_over_other_states_or_actions_than_those_of_the_log_is_refused(num_
 
 def test_default_prior_count_is_the_least_ideal_probability_over_the_number_of_states() -> None:
     """Paper: the choice of nu_0 in Section IV."""
-    assert default_prior_count(IdealModel.of([0.5, 0.3, 0.2], [0.9, 0.1])) == pytest.approx(0.2 * 0.1 / 3)
+    assert default_prior_count(IdealModel.of([0.5, 0.3, 0.2], [0.9, 0.1])) == pytest.approx(
+        0.2 * 0.1 / 3
+    )
     transition = [[[0.5, 0.5], [0.9, 0.1]], [[0.5, 0.5], [0.5, 0.5]]]
     mixed = IdealModel.of(transition, [[0.3, 0.7], [0.9, 0.1]])
     assert default_prior_count(mixed) == pytest.approx(min(0.1 * 0.7, 0.5 * 0.1) / 2)
@@ -215,7 +253,9 @@ def test_zeros_of_the_ideal_do_not_make_the_prior_vanish() -> None:
     assert default_prior_count(IdealModel.of([0.8, 0.2, 0.0], [0.0, 1.0])) == pytest.approx(0.2 / 3)
 
 
-def test_default_prior_of_a_state_weighs_a_hundredth_of_a_perfect_record_where_the_goal_is_a_reward() -> None:
+def test_default_prior_of_a_state_weighs_a_hundredth_of_a_perfect_record_where_the_goal_is_a_reward() -> (
+    None
+):
     """The same whatever the scale of the reward, and used by the prior of TL as by the learned model."""
     for temperature in (1e-3, 1.0, 1e3):
         ideal = IdealModel.from_reward(np.arange(12.0).reshape(2, 3, 2), temperature)
@@ -228,7 +268,9 @@ def test_prior_counts_are_summed_over_next_states(shape: tuple[int, ...]) -> Non
     """Paper: Eq. (7) [eq:dirichlet_prior], its counts summed as Eq. (10) [eq:estimated_dec_rule] needs them."""
     nu = np.random.default_rng(3).uniform(0.1, 1, shape)
     expected = np.broadcast_to(nu, (S, A, S)).sum(axis=-1)
-    free, masked = (IdealModel.of([0.5, 0.3, 0.2], num_actions=A, allowed=mask) for mask in (None, MASK))
+    free, masked = (
+        IdealModel.of([0.5, 0.3, 0.2], num_actions=A, allowed=mask) for mask in (None, MASK)
+    )
     np.testing.assert_allclose(np.broadcast_to(prior_concentration(free, nu), (S, A)), expected)
     np.testing.assert_allclose(prior_concentration(masked, nu), np.where(MASK, expected, 0))
 
@@ -252,7 +294,9 @@ def test_recursion_record_by_record_is_the_closed_form(log: list[Record], seed: 
         omega = float(normalised_similarity(ideal, s, a, n))
         V = updated_concentration(V, np.array(s), np.array(a), np.array(n), omega)
     counts = counts_of_list(log, S, A)
-    np.testing.assert_allclose(V, concentration(counts, transition_weight(counts, ideal), nu), rtol=1e-13)
+    np.testing.assert_allclose(
+        V, concentration(counts, transition_weight(counts, ideal), nu), rtol=1e-13
+    )
 
 
 def test_recursion_leaves_the_previous_concentration_alone() -> None:
@@ -312,7 +356,9 @@ def test_predictive_solves_the_integrals_of_bayes_rule() -> None:
     def unnormalised(theta: float) -> float:
         """Prior times the records' likelihoods, each to the power of its weight."""
         prior = theta ** (nu[0] - 1) * (1 - theta) ** (nu[1] - 1)
-        factors = [(theta if a == 0 else 1 - theta) ** w for w, (_, a, _) in zip(omega, log, strict=True)]
+        factors = [
+            (theta if a == 0 else 1 - theta) ** w for w, (_, a, _) in zip(omega, log, strict=True)
+        ]
         return float(prior * np.prod(factors))
 
     mean = quad(lambda theta: theta * unnormalised(theta), 0, 1)[0] / quad(unnormalised, 0, 1)[0]
@@ -322,14 +368,20 @@ def test_predictive_solves_the_integrals_of_bayes_rule() -> None:
 
 
 @given(records(S, A), seeds)
-def test_predictive_is_a_closed_loop_whose_rule_is_the_learned_one(log: list[Record], seed: int) -> None:
+def test_predictive_is_a_closed_loop_whose_rule_is_the_learned_one(
+    log: list[Record], seed: int
+) -> None:
     """Summed over next states it is the learned rule.
 
     Paper: Eq. (5) [eq:closed-loop_beh_data], Eq. (9) [eq:estimated_opt_dec_rule_theory] and
     Eq. (10) [eq:estimated_dec_rule].
     """
     rng = np.random.default_rng(seed)
-    ideal, nu, counts = random_ideal(rng, S, A), rng.uniform(0.1, 1, (S, A, S)), counts_of_list(log, S, A)
+    ideal, nu, counts = (
+        random_ideal(rng, S, A),
+        rng.uniform(0.1, 1, (S, A, S)),
+        counts_of_list(log, S, A),
+    )
     loop = predictive(concentration(counts, transition_weight(counts, ideal), nu))
     rule = learned_rule(gather_evidence(counts, ideal), prior_concentration(ideal, nu))
     np.testing.assert_allclose(loop.sum(axis=(1, 2)), 1)
@@ -346,10 +398,14 @@ def test_predictive_is_the_mean_of_draws_from_the_posterior() -> None:
     counts = counts_of_list(LOG, S, A)
     weight = transition_weight(counts, random_ideal(rng, S, A))
     V = concentration(counts, weight, 0.3)
-    theta = np.stack([rng.dirichlet(V[s].ravel(), draws) for s in range(S)], axis=1).reshape(draws, S, A, S)
+    theta = np.stack([rng.dirichlet(V[s].ravel(), draws) for s in range(S)], axis=1).reshape(
+        draws, S, A, S
+    )
     tolerance = np.sqrt(np.log(2 * 24 / 1e-9) / (2 * draws))
     np.testing.assert_allclose(theta.mean(axis=0), predictive(V), rtol=0, atol=tolerance)
-    np.testing.assert_allclose(theta.sum(axis=-1).mean(axis=0), predictive(V).sum(axis=-1), rtol=0, atol=tolerance)
+    np.testing.assert_allclose(
+        theta.sum(axis=-1).mean(axis=0), predictive(V).sum(axis=-1), rtol=0, atol=tolerance
+    )
     assert tolerance < 0.01
 
 

@@ -20,7 +20,16 @@ from pastwise import (
     weigh_tasks,
 )
 from pastwise._numerics.arrays import FloatArray
-from tests.helpers.oracles import counts_of, joint, random_ideal, random_log, random_rows, seeds, silent_log, sizes
+from tests.helpers.oracles import (
+    counts_of,
+    joint,
+    random_ideal,
+    random_log,
+    random_rows,
+    seeds,
+    silent_log,
+    sizes,
+)
 
 S, A = 3, 2
 
@@ -34,7 +43,8 @@ def full_joint(ideal: IdealModel) -> FloatArray:
 
 
 @pytest.mark.parametrize(
-    ("transition", "expected"), [((0, 0, 0), 0.30), ((0, 1, 2), 0.08), ((1, 1, 0), 0.45), ((1, 0, 1), 0.03)]
+    ("transition", "expected"),
+    [((0, 0, 0), 0.30), ((0, 1, 2), 0.08), ((1, 1, 0), 0.45), ((1, 0, 1), 0.03)],
 )
 def test_similarity_is_the_ideal_probability_of_the_transition(
     transition: tuple[int, int, int], expected: float
@@ -49,7 +59,9 @@ def test_similarity_is_the_ideal_probability_of_the_transition(
 
 
 @given(seeds, sizes, sizes)
-def test_normalised_similarity_is_relative_to_the_most_desired_transition(seed: int, S: int, A: int) -> None:
+def test_normalised_similarity_is_relative_to_the_most_desired_transition(
+    seed: int, S: int, A: int
+) -> None:
     """Paper: Definition 6 [def:similarity_norm], Eq. (4) [eq:similarity_norm]."""
     ideal, full = random_ideal(np.random.default_rng(seed), S, A), np.indices((S, A, S))
     table = full_joint(ideal)
@@ -64,8 +76,12 @@ def test_similarity_of_what_the_goal_rules_out_is_zero() -> None:
 
 
 def test_forbidding_an_action_does_not_shift_the_similarity_of_others() -> None:
-    masked = IdealModel.of(GOAL.transition, GOAL.rule, allowed=[[True, True], [True, False], [True, True]])
-    np.testing.assert_allclose(normalised_similarity(masked, *FULL), normalised_similarity(GOAL, *FULL))
+    masked = IdealModel.of(
+        GOAL.transition, GOAL.rule, allowed=[[True, True], [True, False], [True, True]]
+    )
+    np.testing.assert_allclose(
+        normalised_similarity(masked, *FULL), normalised_similarity(GOAL, *FULL)
+    )
 
 
 def test_similarity_to_several_goals_at_once() -> None:
@@ -91,15 +107,23 @@ def dense_divergence(past: IdealModel, ideal: IdealModel) -> FloatArray:
 def test_divergence_of_goals_that_depend_on_state_and_action(seed: int, S: int, A: int) -> None:
     rng = np.random.default_rng(seed)
     past, ideal = random_ideal(rng, S, A), random_ideal(rng, S, A)
-    np.testing.assert_allclose(kl_divergence(past, ideal), dense_divergence(past, ideal), atol=1e-12)
+    np.testing.assert_allclose(
+        kl_divergence(past, ideal), dense_divergence(past, ideal), atol=1e-12
+    )
     np.testing.assert_allclose(task_weight(past, ideal), np.exp(-dense_divergence(past, ideal)))
 
 
 def test_divergence_of_goals_kept_in_smaller_shapes() -> None:
     rng = np.random.default_rng(2)
     past = IdealModel.of(random_rows(rng, S), random_rows(rng, A))
-    for ideal in (GOAL, IdealModel.of(random_rows(rng, S), num_actions=A), IdealModel.of(random_rows(rng, 1, A, S))):
-        np.testing.assert_allclose(kl_divergence(past, ideal), dense_divergence(past, ideal)[: len(ideal.log_rule)])
+    for ideal in (
+        GOAL,
+        IdealModel.of(random_rows(rng, S), num_actions=A),
+        IdealModel.of(random_rows(rng, 1, A, S)),
+    ):
+        np.testing.assert_allclose(
+            kl_divergence(past, ideal), dense_divergence(past, ideal)[: len(ideal.log_rule)]
+        )
 
 
 def test_divergence_is_infinite_where_the_past_wanted_what_is_ruled_out_and_only_there() -> None:
@@ -122,7 +146,9 @@ def test_divergence_is_never_negative_although_its_rounding_may_be() -> None:
     rows = random_rows(rng, 200, 50)
     nudged = rows * (1 + 1e-15 * rng.normal(size=rows.shape))
     pairs = zip(rows, nudged, strict=True)
-    assert all(kl_divergence(IdealModel.of(p, [1.0]), IdealModel.of(q, [1.0])) >= 0 for p, q in pairs)
+    assert all(
+        kl_divergence(IdealModel.of(p, [1.0]), IdealModel.of(q, [1.0])) >= 0 for p, q in pairs
+    )
 
 
 def test_caller_may_bring_another_divergence() -> None:
@@ -161,7 +187,9 @@ def test_weighed_tasks_are_one_log_whose_records_weigh_by_task_and_similarity() 
     rng = np.random.default_rng(7)
     logs = [random_log(rng, S, A, 40) for _ in range(3)]
     goals = [random_ideal(rng, S, A) for _ in range(3)]
-    merged = weigh_tasks(((counts_of(log, S, A), goal) for log, goal in zip(logs, goals, strict=True)), GOAL)
+    merged = weigh_tasks(
+        ((counts_of(log, S, A), goal) for log, goal in zip(logs, goals, strict=True)), GOAL
+    )
     evidence: dict[tuple[int, int], float] = defaultdict(float)
     for log, goal in zip(logs, goals, strict=True):
         weight = np.exp(-dense_divergence(goal, GOAL))
@@ -178,7 +206,10 @@ def test_no_past_task_is_refused() -> None:
 
 
 def test_goals_and_tasks_of_different_sizes_are_refused() -> None:
-    two, three = IdealModel.of([0.5, 0.5], num_actions=2), IdealModel.of([0.2, 0.3, 0.5], num_actions=2)
+    two, three = (
+        IdealModel.of([0.5, 0.5], num_actions=2),
+        IdealModel.of([0.2, 0.3, 0.5], num_actions=2),
+    )
     with pytest.raises(ValueError, match="cannot be compared"):
         kl_divergence(two, three)
     one = TransitionCounts.empty(Space(("a", "b")), Space(("x", "y")))

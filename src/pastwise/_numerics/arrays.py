@@ -72,7 +72,9 @@ FEW_COLUMNS = 32
 def fold(ufunc: np.ufunc, values: FloatArray) -> FloatArray:
     """``ufunc`` over the last axis; where that is short, from left to right, so that a batch equals its elements."""
     columns = values.shape[-1]
-    if columns > FEW_COLUMNS or (values.ndim == 1 and columns < 8):  # below eight, reductions go from left to right
+    if columns > FEW_COLUMNS or (
+        values.ndim == 1 and columns < 8
+    ):  # below eight, reductions go from left to right
         return np.asarray(ufunc.reduce(values, axis=-1))
     if values.ndim == 1:
         return np.asarray(ufunc.accumulate(values)[-1])
@@ -89,7 +91,9 @@ def normalise(values: FloatArray) -> FloatArray:
 
 def group_sum(group: IntArray, values: ArrayLike, size: int) -> FloatArray:
     """Sum of the values of each group 0, ..., size - 1: [size]."""
-    return np.bincount(group, np.asarray(values, dtype=np.float64), size).astype(np.float64, copy=False)
+    return np.bincount(group, np.asarray(values, dtype=np.float64), size).astype(
+        np.float64, copy=False
+    )
 
 
 def distinct(values: IntArray, size: int) -> tuple[IntArray, IntArray]:

@@ -33,7 +33,9 @@ def require_memory(what: str, shape: Sequence[int], instead: str) -> None:
     if 8 * number > LARGEST_TABLE:
         sizes = " x ".join(f"{size:,}" for size in shape)
         size = f"{8 * number / 1e9:,.0f} GB"
-        raise ValueError(f"{what} needs a table of {sizes} = {number:.3g} numbers ({size}); {instead}")
+        raise ValueError(
+            f"{what} needs a table of {sizes} = {number:.3g} numbers ({size}); {instead}"
+        )
 
 
 def checked_probabilities(name: str, values: ArrayLike, *, sum_to_one: bool = True) -> FloatArray:
@@ -42,11 +44,15 @@ def checked_probabilities(name: str, values: ArrayLike, *, sum_to_one: bool = Tr
     if array.dtype != np.float32:
         array = np.asarray(values, dtype=np.float64)
     if array.ndim == 0 or array.shape[-1] == 0:
-        raise ValueError(f"{name} must have at least one entry in its last axis; its shape is {array.shape}")
+        raise ValueError(
+            f"{name} must have at least one entry in its last axis; its shape is {array.shape}"
+        )
     bad = ~(np.isfinite(array) & (array >= 0))
     if bad.any():
         where = where_first(bad)
-        raise ValueError(f"{name}{list(where)} is {array[where]}; probabilities must be finite and not negative")
+        raise ValueError(
+            f"{name}{list(where)} is {array[where]}; probabilities must be finite and not negative"
+        )
     if sum_to_one:
         rounding = SINGLE_ROUNDING if array.dtype == np.float32 else 0.0
         check_sums(name, array.sum(axis=-1, dtype=np.float64), array.shape[-1], rounding)

@@ -133,8 +133,12 @@ def _exp(x: float) -> float:
     series = 0.0
     for n in range(13, 1, -1):
         series = series * r + TAYLOR[n]
-    half = np.int64(k) >> 1  # 2^k may be too small for a normal number; the product of its halves rounds well
-    return float((series * r * r + r + 1.0) * _power_of_two(half) * _power_of_two(np.int64(k) - half))
+    half = (
+        np.int64(k) >> 1
+    )  # 2^k may be too small for a normal number; the product of its halves rounds well
+    return float(
+        (series * r * r + r + 1.0) * _power_of_two(half) * _power_of_two(np.int64(k) - half)
+    )
 
 
 @compiled
@@ -188,7 +192,9 @@ def _take_sums(rows: FloatArray, total: FloatArray, divide: bool) -> bool:
 
 
 @compiled
-def settle(now: FloatArray, rule: FloatArray, log_gamma: FloatArray, wanted: bool, states: tuple[int, int]) -> bool:
+def settle(
+    now: FloatArray, rule: FloatArray, log_gamma: FloatArray, wanted: bool, states: tuple[int, int]
+) -> bool:
     """From E[ln gamma(next state)] to the rule, in place, and to ln gamma; whether gamma has no zero.
 
     Parameters
@@ -205,7 +211,10 @@ def settle(now: FloatArray, rule: FloatArray, log_gamma: FloatArray, wanted: boo
     """
     A, (start, stop) = rule.shape[1] // log_gamma.shape[1], states
     rows, gamma = rule.reshape(-1, A)[start:stop], log_gamma.reshape(-1)[start:stop]
-    flat, also = rows.reshape(-1), now.reshape(-1)[start * A : stop * A]  # long loops become vector instructions
+    flat, also = (
+        rows.reshape(-1),
+        now.reshape(-1)[start * A : stop * A],
+    )  # long loops become vector instructions
     for i in range(len(flat)):
         flat[i] += also[i]
     _take_peaks(rows, gamma)
@@ -219,7 +228,9 @@ def settle(now: FloatArray, rule: FloatArray, log_gamma: FloatArray, wanted: boo
 
 
 @compiled
-def _even_share(unseen: FloatArray, first: int, values: FloatArray, out: FloatArray, b: int, rows: Any) -> None:
+def _even_share(
+    unseen: FloatArray, first: int, values: FloatArray, out: FloatArray, b: int, rows: Any
+) -> None:
     """The part of E[values] that comes from the weight of every next state, for a range of rows of element b."""
     everywhere = 0.0
     for value in values[b]:
@@ -254,7 +265,11 @@ def expect(
 
     Systems are repeated along the batch: element b is of system b % systems.
     """
-    S, rows, one = values.shape[1], out.shape[1], np.uint64(1)  # signed indices may count from the end: slow loops
+    S, rows, one = (
+        values.shape[1],
+        out.shape[1],
+        np.uint64(1),
+    )  # signed indices may count from the end: slow loops
     begin, end = np.uint64(states[0] * (rows // S)), np.uint64(states[1] * (rows // S))
     for b in range(batch[0], batch[1]):
         shift = np.uint64(b % ((len(first) - 1) // rows) * rows)
@@ -315,7 +330,17 @@ def plan(
             if epoch + 1 == horizon:
                 rule.reshape(-1, rows // S)[start:stop] = 0.0  # ln gamma at the end
             else:
-                expect(first, column, entry, unseen, total, log_gamma[epoch + 1], rule, (low, high), states)
+                expect(
+                    first,
+                    column,
+                    entry,
+                    unseen,
+                    total,
+                    log_gamma[epoch + 1],
+                    rule,
+                    (low, high),
+                    states,
+                )
             also, gamma = now[min(epoch, len(now) - 1)], log_gamma[epoch]
             feasible &= settle(also, rule, gamma, epoch < kept, (start, stop))
     return feasible
@@ -330,7 +355,9 @@ def _require_within(indices: IntArray, number: int) -> None:
 
 
 @compiled
-def spread(first: IntArray, column: IntArray, entry: FloatArray, rows: IntArray, columns: int) -> FloatArray:
+def spread(
+    first: IntArray, column: IntArray, entry: FloatArray, rows: IntArray, columns: int
+) -> FloatArray:
     """Some of the sparse rows, as tables: [n] -> [n, columns]."""
     _require_within(rows, len(first) - 1)
     out = np.zeros((len(rows), columns))
@@ -384,7 +411,12 @@ def tally(
 
 @compiled
 def _count(
-    first: IntArray, column: IntArray, entry: FloatArray, left: FloatArray, row: IntArray, next_state: IntArray
+    first: IntArray,
+    column: IntArray,
+    entry: FloatArray,
+    left: FloatArray,
+    row: IntArray,
+    next_state: IntArray,
 ) -> IntArray:
     """Count a record in each of the given rows [n], where the transition has an entry; the places of those without.
 

@@ -46,7 +46,9 @@ class _Tape:
     def child(self, index: int) -> _Tape:
         """The tape of child ``index`` of every stream."""
         for new in range(len(self.children), index + 1):
-            spawned = [np.random.SeedSequence(s.entropy, spawn_key=(*s.spawn_key, new)) for s in self.seeds]
+            spawned = [
+                np.random.SeedSequence(s.entropy, spawn_key=(*s.spawn_key, new)) for s in self.seeds
+            ]
             self.children.append(_Tape(spawned))
         return self.children[index]
 
@@ -76,7 +78,9 @@ class Streams:
     def random(self, size: tuple[int, ...], /) -> FloatArray:
         """The next number of every stream: [runs]."""
         if size != (len(self),):
-            raise ValueError(f"these are {len(self)} streams; a batch of shape {size} was asked for")
+            raise ValueError(
+                f"these are {len(self)} streams; a batch of shape {size} was asked for"
+            )
         numbers = self._tape.read(self._position)
         self._position += 1
         return numbers

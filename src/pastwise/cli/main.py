@@ -120,13 +120,25 @@ def _tell_counts(counts: TransitionCounts, output: Path, as_json: bool) -> None:
 @cli.command()
 @log_options
 @goal_options
-@click.option("--past-goal", multiple=True, help="With --task: TASK=FILE, the goal of a past task, where it is known.")
-@click.option("--method", default="TL", show_default=True, help="TL, TL_explore, FPD_learn or TL_foresight.")
-@click.option("--prior", type=float, help="Prior count of every transition; by default the goal's own.")
-@click.option("-o", "--output", type=File, help="File to keep the policy in, such as policy.safetensors.")
+@click.option(
+    "--past-goal",
+    multiple=True,
+    help="With --task: TASK=FILE, the goal of a past task, where it is known.",
+)
+@click.option(
+    "--method", default="TL", show_default=True, help="TL, TL_explore, FPD_learn or TL_foresight."
+)
+@click.option(
+    "--prior", type=float, help="Prior count of every transition; by default the goal's own."
+)
+@click.option(
+    "-o", "--output", type=File, help="File to keep the policy in, such as policy.safetensors."
+)
 @click.option("--plots", type=File, help="Folder for figures of the policy.")
 @click.option(
-    "--no-verdict", is_flag=True, help="Leave out the verdict on whether the policy is better than what was done."
+    "--no-verdict",
+    is_flag=True,
+    help="Leave out the verdict on whether the policy is better than what was done.",
 )
 @json_option
 def learn(
@@ -148,7 +160,9 @@ def learn(
     given = by_name("--past-goal", (two_parts("--past-goal", text, "=") for text in past_goal))
     past: dict[Any, Any] = {task: goal_file(file) for task, file in given.items()}
     with take_goal(options) as goal, _reading():
-        learner = TransferLearner(goal, agent=method, prior_count=prior, past_goals=past or None, on_unseen="refuse")
+        learner = TransferLearner(
+            goal, agent=method, prior_count=prior, past_goals=past or None, on_unseen="refuse"
+        )
         learner.fit(log, columns=columns) if counted is None else learner.fit_counts(*counted)
     _keep(learner, output, plots)
     _show(learner, as_json, output, None if no_verdict else _verdict(learner))
@@ -204,10 +218,20 @@ def _keep(learner: TransferLearner, output: Path | None, plots: Path | None = No
             learner.save(output)
 
 
-def _show(learner: TransferLearner, as_json: bool, output: Path | None, verdict: dict[str, Any] | None = None) -> None:
+def _show(
+    learner: TransferLearner,
+    as_json: bool,
+    output: Path | None,
+    verdict: dict[str, Any] | None = None,
+) -> None:
     rule, support = learner.rule_, learner.support()
-    by_similarity = learner.agent in ("TL", "TL_explore")  # planners rest on records, not on similarity
-    notes = [finding.message for finding in learner.findings_] + (support.warnings() if by_similarity else [])
+    by_similarity = learner.agent in (
+        "TL",
+        "TL_explore",
+    )  # planners rest on records, not on similarity
+    notes = [finding.message for finding in learner.findings_] + (
+        support.warnings() if by_similarity else []
+    )
     if as_json:
         policy = rule.to_dict()
         content = {
@@ -238,14 +262,41 @@ def _show(learner: TransferLearner, as_json: bool, output: Path | None, verdict:
 @cli.command()
 @click.argument("policy", type=File)
 @click.argument("log")
-@click.option("--horizon", type=int, default=100, show_default=True, help="Number of epochs to look ahead.")
-@click.option("--draws", type=int, default=2000, show_default=True, help="Models drawn from what the log tells.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random numbers.")
-@click.option("--importance", is_flag=True, help="Also estimate by importance sampling, from the episodes of the log.")
-@click.option("--propensity", help="With --importance: column with the probability of the logged action.")
+@click.option(
+    "--horizon", type=int, default=100, show_default=True, help="Number of epochs to look ahead."
+)
+@click.option(
+    "--draws",
+    type=int,
+    default=2000,
+    show_default=True,
+    help="Models drawn from what the log tells.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of the random numbers.",
+)
+@click.option(
+    "--importance",
+    is_flag=True,
+    help="Also estimate by importance sampling, from the episodes of the log.",
+)
+@click.option(
+    "--propensity", help="With --importance: column with the probability of the logged action."
+)
 @json_option
 def evaluate(
-    policy: Path, log: str, horizon: int, draws: int, seed: int, importance: bool, propensity: str | None, as_json: bool
+    policy: Path,
+    log: str,
+    horizon: int,
+    draws: int,
+    seed: int,
+    importance: bool,
+    propensity: str | None,
+    as_json: bool,
 ) -> int:
     """Tell whether a policy is better than what was done, from a log alone.
 
@@ -258,10 +309,16 @@ def evaluate(
     require_few(len(learner.counts_.states))
     counted = take_counts(log, {})
     if counted and (importance or propensity):
-        raise ValueError(f"{log} holds counts, which have no episodes: importance sampling needs the log itself")
+        raise ValueError(
+            f"{log} holds counts, which have no episodes: importance sampling needs the log itself"
+        )
     with _telling(), spinner("Reading"):
         counts = counted[0] if counted else learner.count(log)
-        estimates = learner.estimates(log, horizon, propensity, counts) if importance or propensity else None
+        estimates = (
+            learner.estimates(log, horizon, propensity, counts)
+            if importance or propensity
+            else None
+        )
     with progress("Drawing", draws) as advance:
         result = learner.evaluate(counts, horizon=horizon, draws=draws, seed=seed, on_step=advance)
     result = replace(result, estimates=estimates) if estimates else result
@@ -288,14 +345,18 @@ def explain(policy: Path, state: str, action: str | None, as_json: bool) -> int:
     from pastwise.policy.file import load
 
     explanation = load(policy).explain(state, action)
-    click.echo(json.dumps(explanation.to_dict(), ensure_ascii=False) if as_json else str(explanation))
+    click.echo(
+        json.dumps(explanation.to_dict(), ensure_ascii=False) if as_json else str(explanation)
+    )
     return OK
 
 
 @cli.command()
 @click.argument("policy", type=File)
 @goal_options
-@click.option("--method", help="TL, TL_explore, FPD_learn or TL_foresight; by default the policy's own.")
+@click.option(
+    "--method", help="TL, TL_explore, FPD_learn or TL_foresight; by default the policy's own."
+)
 @output_option
 @json_option
 def retarget(policy: Path, method: str | None, output: Path, as_json: bool, **options: Any) -> int:

@@ -39,25 +39,40 @@ def log_options(command: Command) -> Command:
     options = [
         click.argument("log", nargs=1),
         click.option("--state", multiple=True, help="State column; several make a product space."),
-        click.option("--action", multiple=True, help="Action column; several make a product space."),
-        click.option("--next-state", multiple=True, help="Next-state column, one for each state column."),
+        click.option(
+            "--action", multiple=True, help="Action column; several make a product space."
+        ),
+        click.option(
+            "--next-state", multiple=True, help="Next-state column, one for each state column."
+        ),
         click.option("--episode", help="Column that tells episodes apart ..."),
         click.option(
             "--time",
             help="... and the one that orders an episode's records. Without --next-state they tell the next state.",
         ),
         click.option(
-            "--max-gap", help="Records further apart do not follow each other: a number, or 36h, 2d for dates."
+            "--max-gap",
+            help="Records further apart do not follow each other: a number, or 36h, 2d for dates.",
         ),
         click.option("--terminal", multiple=True, help="State in which an episode ends."),
         click.option("--count", help="Column with the number of records that a row stands for."),
         click.option("--weight", help="Column with the weight of a record."),
         click.option("--task", help="Column with the past task of a record."),
-        click.option("--age", help="Column with the date of a record, or a number; older records weigh less."),
-        click.option("--half-life", help="With --age: the span over which a weight halves, such as 90d."),
-        click.option("--bins", multiple=True, help="Cut a numeric column: temp=0,10,20, or temp=4 for quartiles."),
         click.option(
-            "--typed-labels", is_flag=True, help="Read labels of a CSV file that look like numbers as numbers."
+            "--age", help="Column with the date of a record, or a number; older records weigh less."
+        ),
+        click.option(
+            "--half-life", help="With --age: the span over which a weight halves, such as 90d."
+        ),
+        click.option(
+            "--bins",
+            multiple=True,
+            help="Cut a numeric column: temp=0,10,20, or temp=4 for quartiles.",
+        ),
+        click.option(
+            "--typed-labels",
+            is_flag=True,
+            help="Read labels of a CSV file that look like numbers as numbers.",
         ),
     ]
     for option in reversed(options):
@@ -73,22 +88,53 @@ def take_columns(options: dict[str, Any]) -> Columns:
     bins = by_name("--bins", map(_bins, options.pop("bins")))
     names = ("episode", "time", "max_gap", "count", "weight", "task", "age", "half_life")
     plain = {name: options.pop(name) for name in names}
-    state, action, next_state, terminal = (options.pop(n) for n in ("state", "action", "next_state", "terminal"))
+    state, action, next_state, terminal = (
+        options.pop(n) for n in ("state", "action", "next_state", "terminal")
+    )
     if not (state and action):
-        raise click.UsageError(f"Missing option '{'--action' if state else '--state'}': which column holds it?")
-    return Columns.of(state, action, next_state, terminal=list(terminal), bins=bins, text_labels=not typed, **plain)
+        raise click.UsageError(
+            f"Missing option '{'--action' if state else '--state'}': which column holds it?"
+        )
+    return Columns.of(
+        state,
+        action,
+        next_state,
+        terminal=list(terminal),
+        bins=bins,
+        text_labels=not typed,
+        **plain,
+    )
 
 
-def take_counts(log: str, options: dict[str, Any]) -> tuple[TransitionCounts, Columns | None] | None:
+def take_counts(
+    log: str, options: dict[str, Any]
+) -> tuple[TransitionCounts, Columns | None] | None:
     """Counts that were made before, where the log is a file of them; their columns are known, and none may be given."""
     from pastwise.policy.file import load_counts
 
     if Path(log).suffix != ".safetensors":
         return None
-    names = ("state", "action", "next_state", "episode", "time", "max_gap", "terminal", "count", "weight", "task")
-    given = [name for name in (*names, "age", "half_life", "bins", "typed_labels") if options.pop(name, None)]
+    names = (
+        "state",
+        "action",
+        "next_state",
+        "episode",
+        "time",
+        "max_gap",
+        "terminal",
+        "count",
+        "weight",
+        "task",
+    )
+    given = [
+        name
+        for name in (*names, "age", "half_life", "bins", "typed_labels")
+        if options.pop(name, None)
+    ]
     if given:
-        raise ValueError(f"{log} holds counts, whose columns are known; leave out --{given[0].replace('_', '-')}")
+        raise ValueError(
+            f"{log} holds counts, whose columns are known; leave out --{given[0].replace('_', '-')}"
+        )
     return load_counts(log)
 
 
@@ -111,8 +157,14 @@ def goal_options(command: Command) -> Command:
     options = [
         click.option("--goal", "goal_file", type=File, help="TOML file with the goal."),
         click.option("--prefer", multiple=True, help="State to be in, or state=weight."),
-        click.option("--floor", type=float, help="Probability of every state that is not preferred."),
-        click.option("--forbid", multiple=True, help="state:action that must not be taken; :action for every state."),
+        click.option(
+            "--floor", type=float, help="Probability of every state that is not preferred."
+        ),
+        click.option(
+            "--forbid",
+            multiple=True,
+            help="state:action that must not be taken; :action for every state.",
+        ),
     ]
     for option in reversed(options):
         command = option(command)
@@ -142,10 +194,14 @@ def take_goal(options: dict[str, Any]) -> Iterator[Goal]:
 def _goal(options: dict[str, Any]) -> Goal:
     from pastwise.goals.goal import Goal
 
-    file, prefer, floor, forbid = (options.pop(name) for name in ("goal_file", "prefer", "floor", "forbid"))
+    file, prefer, floor, forbid = (
+        options.pop(name) for name in ("goal_file", "prefer", "floor", "forbid")
+    )
     if file is not None:
         if prefer or forbid or floor is not None:
-            raise ValueError("give the goal either as a file or by --prefer, --floor and --forbid, not both")
+            raise ValueError(
+                "give the goal either as a file or by --prefer, --floor and --forbid, not both"
+            )
         return goal_file(file)
     if not prefer:
         raise ValueError("what is wanted? Give --prefer STATE or --goal FILE")

@@ -50,9 +50,27 @@ def _working(out: Path, jobs: int, owned: Iterable[str] = ()) -> Iterator[tuple[
 
 
 @click.command()
-@click.option("--runs", type=click.IntRange(min=1), default=100, show_default=True, help="Random systems to simulate.")
-@click.option("--seed", type=click.IntRange(min=0), default=10, show_default=True, help="Seed of the random numbers.")
-@click.option("--out", type=File, default=Path("reproduction"), show_default=True, help="Folder for the results.")
+@click.option(
+    "--runs",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Random systems to simulate.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    help="Seed of the random numbers.",
+)
+@click.option(
+    "--out",
+    type=File,
+    default=Path("reproduction"),
+    show_default=True,
+    help="Folder for the results.",
+)
 @click.option(
     "--transitions",
     type=click.Choice(["uniform", "dirichlet"]),
@@ -67,11 +85,20 @@ def _working(out: Path, jobs: int, owned: Iterable[str] = ()) -> Iterator[tuple[
     show_default=True,
     help="The paper's five methods and two references, or all that pastwise has.",
 )
-@click.option("--skip-timing", is_flag=True, help="Leave out the figure of time, which takes some seconds.")
+@click.option(
+    "--skip-timing", is_flag=True, help="Leave out the figure of time, which takes some seconds."
+)
 @jobs_option
 @json_option
 def reproduce(
-    runs: int, seed: int, out: Path, transitions: str, methods: str, skip_timing: bool, jobs: int, as_json: bool
+    runs: int,
+    seed: int,
+    out: Path,
+    transitions: str,
+    methods: str,
+    skip_timing: bool,
+    jobs: int,
+    as_json: bool,
 ) -> int:
     """Run the paper's study: tables, claims and figures into a folder."""
     from pastwise.report.figures import require_matplotlib
@@ -100,7 +127,9 @@ def _print_reproduction(result: Reproduction, out: Path) -> None:
     print_table(gains_table(result.content()["rows"]))
     for claim in result.claims:
         click.secho(
-            f"{claim.verdict:>13}", nl=False, fg={"holds": "green", "does not hold": "red"}.get(claim.verdict, "yellow")
+            f"{claim.verdict:>13}",
+            nl=False,
+            fg={"holds": "green", "does not hold": "red"}.get(claim.verdict, "yellow"),
         )
         click.echo(f"  {claim.claim}")
     click.echo(f"Tables, claims and figures are in {out}/")
@@ -112,17 +141,37 @@ def study() -> None:
 
 
 seed_option = click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random numbers."
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of the random numbers.",
 )
 
 
 @study.command()
 @click.option(
-    "--systems", type=click.IntRange(min=1), default=100, show_default=True, help="Random systems per setting."
+    "--systems",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Random systems per setting.",
 )
-@click.option("--draws", type=click.IntRange(min=1), default=400, show_default=True, help="Drawn models per system.")
+@click.option(
+    "--draws",
+    type=click.IntRange(min=1),
+    default=400,
+    show_default=True,
+    help="Drawn models per system.",
+)
 @seed_option
-@click.option("--out", type=File, default=Path("calibration"), show_default=True, help="Folder for the results.")
+@click.option(
+    "--out",
+    type=File,
+    default=Path("calibration"),
+    show_default=True,
+    help="Folder for the results.",
+)
 @jobs_option
 @json_option
 def calibration(systems: int, draws: int, seed: int, out: Path, jobs: int, as_json: bool) -> int:
@@ -134,7 +183,11 @@ def calibration(systems: int, draws: int, seed: int, out: Path, jobs: int, as_js
     with _working(out, jobs) as (folder, work):
         result = calibrate(systems, draws, seed, work)
         result.write(folder)
-    click.echo(json.dumps(result.content()) if as_json else f"{table(result)}\nTable, rates and figure are in {out}/")
+    click.echo(
+        json.dumps(result.content())
+        if as_json
+        else f"{table(result)}\nTable, rates and figure are in {out}/"
+    )
     return OK
 
 
@@ -147,12 +200,26 @@ seeds_option = click.option(
 @study.command("icu-sepsis")
 @quick_option
 @seeds_option
-@click.option("--patients", type=click.IntRange(min=10), default=5000, show_default=True, help="Treated by each agent.")
+@click.option(
+    "--patients",
+    type=click.IntRange(min=10),
+    default=5000,
+    show_default=True,
+    help="Treated by each agent.",
+)
 @seed_option
-@click.option("--out", type=File, default=Path("icu-sepsis"), show_default=True, help="Folder for the results.")
+@click.option(
+    "--out",
+    type=File,
+    default=Path("icu-sepsis"),
+    show_default=True,
+    help="Folder for the results.",
+)
 @jobs_option
 @json_option
-def icu_sepsis(quick: bool, seeds: int, patients: int, seed: int, out: Path, jobs: int, as_json: bool) -> int:
+def icu_sepsis(
+    quick: bool, seeds: int, patients: int, seed: int, out: Path, jobs: int, as_json: bool
+) -> int:
     """Survival that each method attains on ICU-Sepsis, from logs of the expert and of chance, and while it learns."""
     from pastwise.report.figures import online_plot, require_matplotlib
     from pastwise.studies.icu import QUICK_SIZES, SIZES, icu_settings, icu_study
@@ -178,7 +245,13 @@ def icu_sepsis(quick: bool, seeds: int, patients: int, seed: int, out: Path, job
 @quick_option
 @seeds_option
 @seed_option
-@click.option("--out", type=File, default=Path("gridworlds"), show_default=True, help="Folder for the results.")
+@click.option(
+    "--out",
+    type=File,
+    default=Path("gridworlds"),
+    show_default=True,
+    help="Folder for the results.",
+)
 @jobs_option
 @json_option
 def grid_worlds(quick: bool, seeds: int, seed: int, out: Path, jobs: int, as_json: bool) -> int:
@@ -192,5 +265,9 @@ def grid_worlds(quick: bool, seeds: int, seed: int, out: Path, jobs: int, as_jso
     with _working(out, jobs) as (folder, work):
         result = survey(settings, seeds, seed, work)
         result.write(folder, "gridworlds")
-    click.echo(json.dumps(result.content()) if as_json else f"{result.page()}\nTables and figures are in {out}/")
+    click.echo(
+        json.dumps(result.content())
+        if as_json
+        else f"{result.page()}\nTables and figures are in {out}/"
+    )
     return OK

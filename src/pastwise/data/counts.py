@@ -21,7 +21,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, frozen, group_sum, where_first
+from pastwise._numerics.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    frozen,
+    group_sum,
+    where_first,
+)
 from pastwise.data.records import Transitions
 from pastwise.data.space import Space
 
@@ -110,18 +117,24 @@ class TransitionCounts:
             )
         )
         if not s.shape == a.shape == n.shape or s.ndim == 0:
-            raise ValueError(f"state, action and next_state differ in shape: {s.shape}, {a.shape}, {n.shape}")
+            raise ValueError(
+                f"state, action and next_state differ in shape: {s.shape}, {a.shape}, {n.shape}"
+            )
         each = np.atleast_1d(np.asarray(weight, dtype=np.float64))
         bad = ~(np.isfinite(each) & (each > 0))
         if s.size and bad.any():
             where = where_first(bad)
-            raise ValueError(f"weight{list(where)} is {each[where]}; weights must be finite and positive")
+            raise ValueError(
+                f"weight{list(where)} is {each[where]}; weights must be finite and positive"
+            )
         w = np.broadcast_to(each, s.shape)
         shape = s.shape[:-1]
         batch = np.arange(prod(shape)).reshape(*shape, 1)
         key = flat_key(batch, s, a, n, len(states), len(actions))
         ones = np.ones(s.size, dtype=np.int64)
-        return cls(states, actions, *_grouped(key.ravel(), ones, w.flatten(), w.ravel() ** 2), shape)
+        return cls(
+            states, actions, *_grouped(key.ravel(), ones, w.flatten(), w.ravel() ** 2), shape
+        )
 
     @classmethod
     def from_groups(
@@ -157,7 +170,9 @@ class TransitionCounts:
 
     def _grouped(self) -> TransitionCounts:
         """The same with each key once, ascending."""
-        key, records, weight, squared = _grouped(self.key, self.records, self.weight, self.weight_squared)
+        key, records, weight, squared = _grouped(
+            self.key, self.records, self.weight, self.weight_squared
+        )
         if key is self.key:
             return self
         return replace(self, key=key, records=records, weight=weight, weight_squared=squared)
@@ -168,7 +183,9 @@ class TransitionCounts:
         Weights all alike count each record once, others as many as they are worth: their total, in each of the logs, is
         the effective number of records, (sum w)^2 / sum w^2.
         """
-        total, squared = (group_sum(self.batch, w, prod(self.shape)) for w in (self.weight, self.weight_squared))
+        total, squared = (
+            group_sum(self.batch, w, prod(self.shape)) for w in (self.weight, self.weight_squared)
+        )
         return self.scale((total / np.where(squared > 0, squared, 1.0))[self.batch])
 
     @property
@@ -219,16 +236,24 @@ class TransitionCounts:
     def scale(self, factor: FloatArray | float) -> TransitionCounts:
         """The same records with their weights multiplied by ``factor``, broadcastable to [distinct]."""
         squared = np.asarray(factor) ** 2
-        return replace(self, weight=self.weight * factor, weight_squared=self.weight_squared * squared)
+        return replace(
+            self, weight=self.weight * factor, weight_squared=self.weight_squared * squared
+        )
 
     def plus(self, added: Mapping[int, Sequence[float]]) -> TransitionCounts:
         """The same with further records: key -> number, weight and squared weight."""
         if not added:
             return self
         rows = np.array(list(added.values()))
-        extra = (np.array(list(added), dtype=np.int64), rows[:, 0].astype(np.int64), rows[:, 1], rows[:, 2])
+        extra = (
+            np.array(list(added), dtype=np.int64),
+            rows[:, 0].astype(np.int64),
+            rows[:, 1],
+            rows[:, 2],
+        )
         columns: dict[str, Any] = {
-            name: np.concatenate([getattr(self, name), more]) for name, more in zip(COLUMNS, extra, strict=True)
+            name: np.concatenate([getattr(self, name), more])
+            for name, more in zip(COLUMNS, extra, strict=True)
         }
         return replace(self, **columns)._grouped()
 
@@ -255,13 +280,21 @@ class TransitionCounts:
         bounds = np.searchsorted(self.key, np.arange(self.shape[0] + 1) * size)
         parts = [slice(*pair) for pair in pairwise(bounds.tolist())]
         columns = ({name: getattr(self, name)[part] for name in COLUMNS} for part in parts)
-        return [replace(self, **{**c, "key": c["key"] - i * size}, shape=(), tasks=None) for i, c in enumerate(columns)]
+        return [
+            replace(self, **{**c, "key": c["key"] - i * size}, shape=(), tasks=None)
+            for i, c in enumerate(columns)
+        ]
 
-    def relabelled(self, states: Space, actions: Space, tasks: Space | None = None) -> TransitionCounts:
+    def relabelled(
+        self, states: Space, actions: Space, tasks: Space | None = None
+    ) -> TransitionCounts:
         """The same counts over larger spaces, which must hold every label of the present ones."""
         if (states, actions, tasks or self.tasks) == (self.states, self.actions, self.tasks):
             return self
-        to_state, to_action = states.indices(self.states.labels), actions.indices(self.actions.labels)
+        to_state, to_action = (
+            states.indices(self.states.labels),
+            actions.indices(self.actions.labels),
+        )
         batch, shape = self.batch, self.shape
         tasks = self.tasks if tasks is None else tasks
         if tasks is not None and self.tasks is not None:
@@ -270,7 +303,13 @@ class TransitionCounts:
         key = flat_key(batch, s, a, n, len(states), len(actions))
         terminal = np.sort(to_state[self.terminal])
         return replace(
-            self, states=states, actions=actions, tasks=tasks, shape=shape, key=key, terminal=terminal
+            self,
+            states=states,
+            actions=actions,
+            tasks=tasks,
+            shape=shape,
+            key=key,
+            terminal=terminal,
         )._grouped()
 
     def as_of(self, date: float) -> TransitionCounts:
@@ -293,8 +332,12 @@ class TransitionCounts:
 
     def __add__(self, other: TransitionCounts) -> TransitionCounts:
         """Both logs together: labels are united, and weights that fall with age are taken as of the later date."""
-        if (self.tasks is None) != (other.tasks is None) or (self.tasks is None and self.shape != other.shape):
-            raise ValueError("counts with different leading axes, or with tasks and without, cannot be added")
+        if (self.tasks is None) != (other.tasks is None) or (
+            self.tasks is None and self.shape != other.shape
+        ):
+            raise ValueError(
+                "counts with different leading axes, or with tasks and without, cannot be added"
+            )
         if (self.decay and self.decay.half_life) != (other.decay and other.decay.half_life):
             raise ValueError("counts whose weights fall differently with age cannot be added")
         tasks = self.tasks.union(other.tasks) if self.tasks and other.tasks else None
@@ -303,7 +346,9 @@ class TransitionCounts:
         if one.decay and two.decay:
             later = max(one.decay.as_of, two.decay.as_of)
             one, two = one.as_of(later), two.as_of(later)
-        columns: dict[str, Any] = {n: np.concatenate([getattr(one, n), getattr(two, n)]) for n in COLUMNS}
+        columns: dict[str, Any] = {
+            n: np.concatenate([getattr(one, n), getattr(two, n)]) for n in COLUMNS
+        }
         return replace(one, **columns, terminal=np.union1d(one.terminal, two.terminal))._grouped()
 
 
@@ -328,10 +373,17 @@ def _grouped(
 
 
 def flat_key(
-    batch: IntArray, state: IntArray, action: IntArray, next_state: IntArray, num_states: int, num_actions: int
+    batch: IntArray,
+    state: IntArray,
+    action: IntArray,
+    next_state: IntArray,
+    num_states: int,
+    num_actions: int,
 ) -> IntArray:
     """Flat index of transitions into ``[*shape, state, action, next_state]``."""
-    return np.asarray(((batch * num_states + state) * num_actions + action) * num_states + next_state)
+    return np.asarray(
+        ((batch * num_states + state) * num_actions + action) * num_states + next_state
+    )
 
 
 def _checked_indices(name: str, values: ArrayLike, size: int) -> IntArray:

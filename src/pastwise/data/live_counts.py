@@ -12,7 +12,9 @@ class LiveCounts:
 
     def __init__(self, counts: TransitionCounts) -> None:
         self._base = counts
-        self._added: dict[int, dict[int, list[float]]] = {}  # row -> key -> records, weight, squared weight
+        self._added: dict[
+            int, dict[int, list[float]]
+        ] = {}  # row -> key -> records, weight, squared weight
 
     def add(self, state: int, action: int, next_state: int, weight: float) -> None:
         """Take in one record, given by index."""

@@ -67,25 +67,35 @@ class Episodes:
                 self._refuse(values < 0, f"has a negative {name}")
         starts = np.diff(self.episode, prepend=-1)
         expected = np.where(starts == 0, np.roll(self.step, 1) + 1, 0)
-        self._refuse((starts < 0) | (starts > 1) | (self.step != expected), "is out of order: sort by episode and step")
+        self._refuse(
+            (starts < 0) | (starts > 1) | (self.step != expected),
+            "is out of order: sort by episode and step",
+        )
         broken = (starts == 0) & (np.roll(self.next_state, 1) != self.state)
         self._refuse(broken, "does not start where the record before it led to")
         if self.propensity is not None:
             bad = ~((self.propensity > 0) & (self.propensity <= 1))
             value = self.propensity[bad.argmax()]
-            self._refuse(bad, f"has the propensity {value}; a probability that an action was taken lies in (0, 1]")
+            self._refuse(
+                bad,
+                f"has the propensity {value}; a probability that an action was taken lies in (0, 1]",
+            )
 
     def _refuse(self, bad: BoolArray, why: str) -> None:
         if bad.any():
             (record,) = where_first(bad)
-            raise ValueError(f"record {record} (episode {self.episode[record]}, step {self.step[record]}) {why}")
+            raise ValueError(
+                f"record {record} (episode {self.episode[record]}, step {self.step[record]}) {why}"
+            )
 
     def scores(self, score: FloatArray) -> FloatArray:
         """Score of each record: [S], or broadcastable to [S, A, S], -> [N]."""
         if score.ndim == 1:
             return np.asarray(score[self.next_state])
         index = (self.state, self.action, self.next_state)
-        return np.asarray(score[tuple(np.minimum(i, n - 1) for i, n in zip(index, score.shape, strict=True))])
+        return np.asarray(
+            score[tuple(np.minimum(i, n - 1) for i, n in zip(index, score.shape, strict=True))]
+        )
 
     @property
     def number(self) -> int:

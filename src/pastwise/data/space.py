@@ -37,7 +37,10 @@ def intervals(edges: Sequence[float]) -> list[str]:
     ['[0, 0.5)', '[0.5, inf]']
     """
     shown = [f"{edge:g}" if float(f"{edge:g}") == edge else repr(edge) for edge in edges]
-    return [*(f"[{low}, {high})" for low, high in pairwise(shown[:-1])), f"[{shown[-2]}, {shown[-1]}]"]
+    return [
+        *(f"[{low}, {high})" for low, high in pairwise(shown[:-1])),
+        f"[{shown[-2]}, {shown[-1]}]",
+    ]
 
 
 def key_of(label: Label) -> str:
@@ -50,7 +53,11 @@ def key_of(label: Label) -> str:
         return label
     if type(label) is int:
         return str(label)
-    return json.dumps(label, ensure_ascii=False, default=lambda x: x.item() if isinstance(x, np.generic) else repr(x))
+    return json.dumps(
+        label,
+        ensure_ascii=False,
+        default=lambda x: x.item() if isinstance(x, np.generic) else repr(x),
+    )
 
 
 def checked_label(label: Any) -> Label:
@@ -61,7 +68,9 @@ def checked_label(label: Any) -> Label:
         return tuple(checked_label(part) for part in label)
     if isinstance(label, (str, int)) or (isinstance(label, float) and isfinite(label)):
         return label
-    raise ValueError(f"{label!r} is no label: a label is text, a finite number, a boolean, or a tuple of these")
+    raise ValueError(
+        f"{label!r} is no label: a label is text, a finite number, a boolean, or a tuple of these"
+    )
 
 
 def sort_key(label: Label) -> Any:
@@ -111,7 +120,9 @@ class Space:
         if self.is_product:
             for label in self.labels:
                 if not isinstance(label, tuple) or len(label) != len(self.fields):
-                    raise ValueError(f"label {label!r} does not tell the fields {', '.join(self.fields)}")
+                    raise ValueError(
+                        f"label {label!r} does not tell the fields {', '.join(self.fields)}"
+                    )
 
     @classmethod
     def of_size(cls, size: int) -> Space:
@@ -162,7 +173,9 @@ class Space:
         key = key_of(label)
         if (index := self._of_key(key)) is not None:
             return index
-        near = difflib.get_close_matches(key, [key_of(known) for known in self.labels[:MOST_COMPARED]], n=1)
+        near = difflib.get_close_matches(
+            key, [key_of(known) for known in self.labels[:MOST_COMPARED]], n=1
+        )
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ValueError(f"unknown label {label!r}{hint}")
 

@@ -113,7 +113,9 @@ def task_of(
     The mean reward, or worth of a transition; in a log that knows ends, the total of an episode.
     """
     score = goal.score(log.states, log.actions)
-    ends_matter = bool(goal.reward) or score.ndim > 1 or np.isin(np.flatnonzero(score), log.terminal).all()
+    ends_matter = (
+        bool(goal.reward) or score.ndim > 1 or np.isin(np.flatnonzero(score), log.terminal).all()
+    )
     ends = log.terminal if len(log.terminal) and ends_matter else None
     if score.ndim > 1 and not goal.reward:
         measures = ("mean worth of a step", "worth of an episode")
@@ -121,7 +123,10 @@ def task_of(
         measures = ("mean reward", "total reward of an episode")
     else:
         whole = np.isin(score, (0.0, 1.0)).all()
-        measures = ("share of time as wanted", "chance of ending well" if whole else "worth of the end")
+        measures = (
+            "share of time as wanted",
+            "chance of ending well" if whole else "worth of the end",
+        )
     return Task(score, initial, horizon, ends, ideal.allowed), measures[ends is not None]
 
 
@@ -138,7 +143,10 @@ def episode_estimates(
         "importance sampling": weighted_importance(episodes, rule.probabilities, score, horizon),
         "doubly robust": doubly_robust(episodes, rule.probabilities, score, horizon, model),
     }
-    return {name: {key: _finite(value) for key, value in vars(each).items()} for name, each in found.items()}
+    return {
+        name: {key: _finite(value) for key, value in vars(each).items()}
+        for name, each in found.items()
+    }
 
 
 def _finite(value: Any) -> Any:
@@ -150,7 +158,9 @@ def _contenders(rule: Rule, ideal: IdealModel, log: TransitionCounts) -> dict[st
     random = np.broadcast_to(uniform_rule(ideal), rule.probabilities.shape)
     rules = {"new": rule.probabilities, "logged": behaviour_rule(log), "random": random}
     if not np.isneginf(ideal.log_transition).any():
-        rules["FPD_learn"] = first_rule(LearnedModel(log, default_prior_count(ideal)), ideal, HORIZON)
+        rules["FPD_learn"] = first_rule(
+            LearnedModel(log, default_prior_count(ideal)), ideal, HORIZON
+        )
     return rules
 
 
@@ -159,7 +169,9 @@ def _support(
 ) -> dict[str, Any]:
     """What the rule and its evaluation rest on."""
     arrays = support.arrays
-    visits = task.occupancy(posterior.mean_closed_loop(rule.probabilities))[:, None] * rule.probabilities
+    visits = (
+        task.occupancy(posterior.mean_closed_loop(rule.probabilities))[:, None] * rule.probabilities
+    )
     seen = log.by_state_action(log.records.astype(np.float64))
     strange = np.flatnonzero((visits.sum(axis=-1) > RARELY) & (seen.sum(axis=-1) == 0))
     known = arrays.effective > 0
@@ -170,5 +182,7 @@ def _support(
         "similarity": float(total),
         "effective": float(total**2 / squares) if squares > 0 else 0.0,
         f"visits_seen_{OFTEN}_times": float(visits[seen >= OFTEN].sum()),
-        "states_by_extrapolation": [key_of(log.states.labels[i]) for i in np.setdiff1d(strange, log.terminal).tolist()],
+        "states_by_extrapolation": [
+            key_of(log.states.labels[i]) for i in np.setdiff1d(strange, log.terminal).tolist()
+        ],
     }

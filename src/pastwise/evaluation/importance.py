@@ -178,7 +178,9 @@ def doubly_robust(
     start = v[0, episodes.state[episodes.step == 0]]
     weight = np.column_stack([np.ones(episodes.number), episode_weights(episodes, rule, steps)])
     gain = np.column_stack([start, surprise])
-    assumption = f"Relies on either of these: the model is right; or {_weights_assumption(episodes)}."
+    assumption = (
+        f"Relies on either of these: the model is right; or {_weights_assumption(episodes)}."
+    )
     return _estimate(weight, gain, unlogged_share(episodes, rule), assumption, rng, resamples)
 
 
@@ -204,12 +206,16 @@ def _weights_assumption(episodes: Episodes) -> str:
     )
 
 
-def _checked(episodes: Episodes, score: FloatArray, horizon: int, rule: FloatArray | None = None) -> int:
+def _checked(
+    episodes: Episodes, score: FloatArray, horizon: int, rule: FloatArray | None = None
+) -> int:
     """The number of steps that count, after checking that what is given fits together."""
     if horizon < 1:
         raise ValueError(f"the horizon must be at least 1, not {horizon}")
     if score.ndim not in (1, 3) or not np.isfinite(score).all():
-        raise ValueError("the score must hold one finite number for each state, or for each transition")
+        raise ValueError(
+            "the score must hold one finite number for each state, or for each transition"
+        )
     num_states = int(max(episodes.state.max(), episodes.next_state.max())) + 1
     known = len(score) if score.ndim == 1 else max(score.shape[::2])
     if num_states > known and (score.ndim == 1 or known > 1):

@@ -44,17 +44,35 @@ class Evaluation:
     @property
     def sentence(self) -> str:
         """The verdict in one plain sentence."""
-        words = {"better": "better than", "worse": "worse than", "cannot tell": "not told apart from"}
+        words = {
+            "better": "better than",
+            "worse": "worse than",
+            "cannot tell": "not told apart from",
+        }
         parts, digits = [], decimals(v.mean for v in self.values.values())
         for name in ("logged", "random"):
-            d, other, said = self.differences[f"to_{name}"], self.values[name].mean, words[self.verdict[name]]
+            d, other, said = (
+                self.differences[f"to_{name}"],
+                self.values[name].mean,
+                words[self.verdict[name]],
+            )
             if self.verdict[name] == "cannot tell" != d.verdict:
                 said = f"perhaps, but not surely, {words[d.verdict]}"
             figures = f"({other:.{digits}f}; {d.mean:+.{digits}f} [{d.low:+.{digits}f}, {d.high:+.{digits}f}])"
             parts.append(f"{said} {POLICIES[name]} {figures}")
-        alarm = " Beware: it may well do worse than acting at random, or than what was done." if self.alarm else ""
-        cut = f" Only {self.draws} of {self.asked} draws were made." if self.draws < self.asked else ""
-        few = f" Fewer than {LEAST_DRAWS} draws give no verdict." if self.draws < LEAST_DRAWS else ""
+        alarm = (
+            " Beware: it may well do worse than acting at random, or than what was done."
+            if self.alarm
+            else ""
+        )
+        cut = (
+            f" Only {self.draws} of {self.asked} draws were made."
+            if self.draws < self.asked
+            else ""
+        )
+        few = (
+            f" Fewer than {LEAST_DRAWS} draws give no verdict." if self.draws < LEAST_DRAWS else ""
+        )
         new = f"The new rule ({self.measure} {self.values['new'].mean:.{digits}f})"
         return f"{new} is {' and '.join(parts)}.{alarm}{cut}{few}"
 
@@ -76,8 +94,13 @@ class Evaluation:
         """A row for each policy's value, each difference and each estimate from episodes: mean, low, high."""
         content, numbers = self.to_dict(), ("mean", "low", "high")
         kinds = {"value": "values", "difference": "differences", "estimate": "estimates"}
-        rows = [(kind, name, each) for kind, key in kinds.items() for name, each in content[key].items()]
-        columns: dict[str, list[Any]] = {"quantity": [kind for kind, _, _ in rows], "of": [name for _, name, _ in rows]}
+        rows = [
+            (kind, name, each) for kind, key in kinds.items() for name, each in content[key].items()
+        ]
+        columns: dict[str, list[Any]] = {
+            "quantity": [kind for kind, _, _ in rows],
+            "of": [name for _, name, _ in rows],
+        }
         columns |= {number: [each[number] for _, _, each in rows] for number in numbers}
         return to_frame(columns, backend or self.backend)
 
@@ -85,8 +108,12 @@ class Evaluation:
         """A figure of the values and their intervals."""
         from pastwise.report.figures import value_plot
 
-        return value_plot({name: (v.mean, v.low, v.high) for name, v in self.values.items()}, self.measure)
+        return value_plot(
+            {name: (v.mean, v.low, v.high) for name, v in self.values.items()}, self.measure
+        )
 
     def _repr_html_(self) -> str:
-        rows = {name: {"mean": v.mean, "low": v.low, "high": v.high} for name, v in self.values.items()}
+        rows = {
+            name: {"mean": v.mean, "low": v.low, "high": v.high} for name, v in self.values.items()
+        }
         return number_table(rows, self.sentence)

@@ -23,7 +23,9 @@ from pastwise.theory.fpd import alpha, require_horizon
 # Known models.
 
 
-def policy_value(model: TransitionModel, rule: FloatArray, reward: FloatArray, horizon: int) -> FloatArray:
+def policy_value(
+    model: TransitionModel, rule: FloatArray, reward: FloatArray, horizon: int
+) -> FloatArray:
     """Expected total reward over ``horizon`` epochs from each state: [..., S].
 
     Parameters
@@ -51,7 +53,9 @@ def divergence_cost(model: TransitionModel, ideal: IdealModel, rule: FloatArray)
     return alpha(model, ideal) + ratio
 
 
-def value_until_absorption(closed_loop: FloatArray, reward: FloatArray, absorbing: IntArray) -> FloatArray:
+def value_until_absorption(
+    closed_loop: FloatArray, reward: FloatArray, absorbing: IntArray
+) -> FloatArray:
     """Expected total reward until an absorbing state is reached: [..., S]; zero in absorbing states.
 
     Parameters
@@ -72,8 +76,12 @@ def value_until_absorption(closed_loop: FloatArray, reward: FloatArray, absorbin
     try:
         solver = splu((eye_array(S, format="csc") - transient).tocsc())
     except RuntimeError:
-        raise ValueError("some state never leads to an absorbing one, so its value has no end") from None
-    return np.asarray(solver.solve(np.ascontiguousarray((reward * stay).reshape(-1, S).T)).T.reshape(reward.shape))
+        raise ValueError(
+            "some state never leads to an absorbing one, so its value has no end"
+        ) from None
+    return np.asarray(
+        solver.solve(np.ascontiguousarray((reward * stay).reshape(-1, S).T)).T.reshape(reward.shape)
+    )
 
 
 # From a log.
@@ -113,7 +121,9 @@ def sample_values(
     from concurrent.futures import ThreadPoolExecutor
 
     if not isinstance(draws, (int, np.integer)) or not 1 <= draws <= MOST_EPOCHS:
-        raise ValueError(f"the number of draws must be a whole number from 1 to {MOST_EPOCHS:,}, not {draws}")
+        raise ValueError(
+            f"the number of draws must be a whole number from 1 to {MOST_EPOCHS:,}, not {draws}"
+        )
     together, size = np.stack(list(rules.values())), posterior.draws_at_once
 
     def batch(index: int) -> FloatArray:
@@ -264,11 +274,16 @@ class Credible:
 def verdict(differences: Mapping[str, FloatArray]) -> dict[str, Verdict]:
     """Of the differences [draws] to what was done (``logged``) and to acting at ``random``; few draws cannot tell."""
     return {
-        name: Credible.of(values, DECIDES[name]).verdict if len(values) >= LEAST_DRAWS else "cannot tell"
+        name: Credible.of(values, DECIDES[name]).verdict
+        if len(values) >= LEAST_DRAWS
+        else "cannot tell"
         for name, values in differences.items()
     }
 
 
 def is_alarming(differences: Mapping[str, FloatArray]) -> bool:
     """Whether the differences [draws] to what was done and to acting at random warn of negative transfer."""
-    return bool((differences["random"] < 0).mean() > ALARM or Credible.of(differences["logged"]).verdict == "worse")
+    return bool(
+        (differences["random"] < 0).mean() > ALARM
+        or Credible.of(differences["logged"]).verdict == "worse"
+    )

@@ -84,7 +84,8 @@ class Goal:
         for name in ("prefer", "prefer_actions"):
             object.__setattr__(self, name, _weights(name, getattr(self, name)))
         targets = {
-            name: _weights(f"targets.{name}", wanted) for name, wanted in _mapping("targets", self.targets).items()
+            name: _weights(f"targets.{name}", wanted)
+            for name, wanted in _mapping("targets", self.targets).items()
         }
         object.__setattr__(self, "targets", targets)
         for name in ("reward", "table"):
@@ -94,19 +95,25 @@ class Goal:
         object.__setattr__(self, "forbid", tuple(_forbidden(pair) for pair in self.forbid))
         wishes = [name for name in ("prefer", "targets", "reward", "table") if getattr(self, name)]
         if len(wishes) > 1:
-            raise ValueError(f"a goal says what is wanted in one way; this one has {' and '.join(wishes)}")
+            raise ValueError(
+                f"a goal says what is wanted in one way; this one has {' and '.join(wishes)}"
+            )
         if not wishes and not self.prefer_actions:
             raise ValueError("an empty goal: give prefer, targets, reward, table or prefer_actions")
         self._check_numbers()
         if self.reward and self.prefer_actions:
-            raise ValueError("a reward and prefer_actions do not go together; put the preference into the reward")
+            raise ValueError(
+                "a reward and prefer_actions do not go together; put the preference into the reward"
+            )
 
     def _check_numbers(self) -> None:
         for name in ("floor", "action_floor"):
             value = getattr(self, name)
             if value is not None and not (_is_number(value) and 0 <= value < 1):
                 raise ValueError(f"{name} must lie in [0, 1), not {value}")
-        if not (_is_number(self.temperature) and isfinite(self.temperature) and self.temperature > 0):
+        if not (
+            _is_number(self.temperature) and isfinite(self.temperature) and self.temperature > 0
+        ):
             raise ValueError(f"the temperature must be positive, not {self.temperature}")
         for name, wanted in self.targets.items():
             if not wanted:
@@ -165,7 +172,9 @@ class Goal:
         if self.prefer_actions:
             parts.append(f"preferably do {_either(self.prefer_actions)}")
         for state, action in self.forbid:
-            parts.append(f"never {key_of(action)}" + ("" if state is None else f" in {key_of(state)}"))
+            parts.append(
+                f"never {key_of(action)}" + ("" if state is None else f" in {key_of(state)}")
+            )
         return "; ".join(parts)
 
     def on(self, states: Space, actions: Space) -> IdealModel:
@@ -173,11 +182,15 @@ class Goal:
         allowed = self._allowed(states, actions)
         if self.reward:
             reward = _nested("reward", self.reward, states, actions)
-            return IdealModel.from_reward(reward, self.temperature, num_actions=len(actions), allowed=allowed)
+            return IdealModel.from_reward(
+                reward, self.temperature, num_actions=len(actions), allowed=allowed
+            )
         rule = None
         if self.prefer_actions:
             rule = _shares("prefer_actions", self.prefer_actions, actions, self.action_floor)
-        return IdealModel.of(self._transition(states, actions), rule, num_actions=len(actions), allowed=allowed)
+        return IdealModel.of(
+            self._transition(states, actions), rule, num_actions=len(actions), allowed=allowed
+        )
 
     def score(self, states: Space, actions: Space) -> FloatArray:
         """Worth of arriving in each state [S], or of each transition, broadcastable to [S, A, S]; for evaluation.
@@ -227,7 +240,9 @@ class Goal:
                 allowed[where, actions.index(action)] = False
         helpless = ~allowed.any(axis=-1)
         if helpless.any():
-            raise ValueError(f"forbid leaves state {states.labels[int(np.argmax(helpless))]!r} without any action")
+            raise ValueError(
+                f"forbid leaves state {states.labels[int(np.argmax(helpless))]!r} without any action"
+            )
         return allowed
 
 
@@ -250,9 +265,13 @@ def _shares(part: str, wanted: Weights, space: Space, floor: float | None) -> Fl
     if floor is None:
         floor = min(DEFAULT_FLOOR, OTHERS_SHARE / others) if others else 0.0
     if floor * others >= 1:
-        raise ValueError(f"{part}: {others} others with a floor of {floor:g} leave nothing for the preferred; lower it")
+        raise ValueError(
+            f"{part}: {others} others with a floor of {floor:g} leave nothing for the preferred; lower it"
+        )
     shares = np.full(len(space), float(floor))
-    shares[chosen] = (1 - floor * others) * normalise(np.array(list(wanted.values()), dtype=np.float64))
+    shares[chosen] = (1 - floor * others) * normalise(
+        np.array(list(wanted.values()), dtype=np.float64)
+    )
     return shares
 
 
@@ -278,8 +297,12 @@ def _nested(part: str, table: Mapping[Label, Any], states: Space, actions: Space
         with _naming(part):
             flat[states.indices(table)] = [_number(value) for value in table.values()]
         return flat
-    rows = {state: _mapping(f"{part}.{key_of(state)}", by_action) for state, by_action in table.items()}
-    whole = any(isinstance(inner, Mapping) for by_action in rows.values() for inner in by_action.values())
+    rows = {
+        state: _mapping(f"{part}.{key_of(state)}", by_action) for state, by_action in table.items()
+    }
+    whole = any(
+        isinstance(inner, Mapping) for by_action in rows.values() for inner in by_action.values()
+    )
     shape = (len(states), len(actions), len(states) if whole else 1)
     require_memory(f"a {part} by state, action and next state", shape, BY_NEXT_STATE)
     full = np.zeros(shape)
@@ -358,4 +381,7 @@ def _plain(value: Any) -> Any:
 
 def _either(wanted: Weights) -> str:
     equal = len(set(wanted.values())) == 1
-    return " or ".join(key_of(label) + ("" if equal else f" (weight {weight:g})") for label, weight in wanted.items())
+    return " or ".join(
+        key_of(label) + ("" if equal else f" (weight {weight:g})")
+        for label, weight in wanted.items()
+    )

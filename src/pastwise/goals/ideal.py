@@ -21,7 +21,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pastwise._numerics.arrays import BoolArray, FloatArray, Indices, Scalar, frozen, log, where_first
+from pastwise._numerics.arrays import (
+    BoolArray,
+    FloatArray,
+    Indices,
+    Scalar,
+    frozen,
+    log,
+    where_first,
+)
 from pastwise._numerics.checks import checked_probabilities
 
 
@@ -63,7 +71,9 @@ class IdealModel:
         _check_shape("allowed", self.allowed, (S, A))
         helpless = ~self.allowed.any(axis=-1)
         if helpless.any():
-            raise ValueError(f"state {where_first(helpless)[0]} has no allowed action; every state needs at least one")
+            raise ValueError(
+                f"state {where_first(helpless)[0]} has no allowed action; every state needs at least one"
+            )
 
     @classmethod
     def of(
@@ -122,11 +132,16 @@ class IdealModel:
         with np.errstate(over="ignore"):
             log_ideal = (table - table.max()) / temperature
         if not np.isfinite(log_ideal).all():
-            raise ValueError(f"the temperature {temperature} is too low for rewards that lie so far apart")
+            raise ValueError(
+                f"the temperature {temperature} is too low for rewards that lie so far apart"
+            )
         peak = float(table.max() / temperature)
         factors = log_ideal, np.zeros((1, A))
         if table.shape[-1] == 1:
-            factors = np.zeros((1, 1, table.shape[-3])), np.broadcast_to(log_ideal[..., 0], (*table.shape[:-2], A))
+            factors = (
+                np.zeros((1, 1, table.shape[-3])),
+                np.broadcast_to(log_ideal[..., 0], (*table.shape[:-2], A)),
+            )
         return cls(*factors, _mask(allowed, A), normalised=False, log_scale=peak)
 
     @property
@@ -161,7 +176,9 @@ class IdealModel:
 
     def log_joint(self, state: Indices, action: Indices, next_state: Indices) -> FloatArray:
         """Ln ideal(next_state, action | state) of the given transitions."""
-        return entries(self.log_transition, state, action, next_state) + entries(self.log_rule, state, action)
+        return entries(self.log_transition, state, action, next_state) + entries(
+            self.log_rule, state, action
+        )
 
     @cached_property
     def log_peak(self) -> FloatArray:
@@ -185,10 +202,20 @@ def entries(table: NDArray[Scalar], *indices: Indices) -> NDArray[Scalar]:
     if len(shapes) > 1:
         indices = np.broadcast_arrays(*indices)
     shape = np.shape(indices[0])
-    found = table[(..., *(index if size > 1 else 0 for index, size in zip(indices, table.shape[lead:], strict=True)))]
+    found = table[
+        (
+            ...,
+            *(
+                index if size > 1 else 0
+                for index, size in zip(indices, table.shape[lead:], strict=True)
+            ),
+        )
+    ]
     if found.shape[lead:] == shape:
         return found
-    return np.broadcast_to(found.reshape(*table.shape[:lead], *(1,) * len(shape)), (*table.shape[:lead], *shape))
+    return np.broadcast_to(
+        found.reshape(*table.shape[:lead], *(1,) * len(shape)), (*table.shape[:lead], *shape)
+    )
 
 
 def _without_zeros(log_values: FloatArray) -> FloatArray:
@@ -202,15 +229,17 @@ def _with_axes(values: FloatArray, number: int) -> FloatArray:
 
 def _num_actions(given: int | None, width: int, *tables: ArrayLike | None) -> int:
     """The number of actions that is given, or that the tables (last axis) or the transition model's axis show."""
-    sizes: set[int] = {np.shape(table)[-1] for table in tables if table is not None and np.ndim(table)} | (
-        {width} - {1}
-    )
+    sizes: set[int] = {
+        np.shape(table)[-1] for table in tables if table is not None and np.ndim(table)
+    } | ({width} - {1})
     if given is not None:
         sizes.add(given)
     if not sizes:
         raise ValueError("the number of actions is not known: give num_actions or rule")
     if len(sizes) > 1 or min(sizes) < 1:
-        raise ValueError(f"the number of actions cannot be {' and '.join(str(size) for size in sorted(sizes))}")
+        raise ValueError(
+            f"the number of actions cannot be {' and '.join(str(size) for size in sorted(sizes))}"
+        )
     return int(sizes.pop())
 
 
@@ -223,7 +252,9 @@ def _mask(allowed: ArrayLike | None, num_actions: int) -> BoolArray:
 
 def _check_shape(name: str, array: FloatArray | BoolArray, full: tuple[int, ...]) -> None:
     trailing = array.shape[-len(full) :]
-    if len(trailing) < len(full) or any(n not in (1, m) for n, m in zip(trailing, full, strict=True)):
+    if len(trailing) < len(full) or any(
+        n not in (1, m) for n, m in zip(trailing, full, strict=True)
+    ):
         raise ValueError(
             f"{name} of shape {array.shape} does not fit {full}, its shape for this number of states and actions"
         )

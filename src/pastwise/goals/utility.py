@@ -58,11 +58,21 @@ class Desire:
     def of_log(self, counts: TransitionCounts) -> tuple[FloatArray, FloatArray, BoolArray]:
         """Mean desire of the records, half a record added either way; their number; whether any served: [...] each."""
         s, a = counts.state, counts.action
-        lines, columns = (np.minimum(i, n - 1) for i, n in zip((s, a), self.following.shape[:2], strict=True))
-        wanted = self.following[lines, columns, counts.next_state] + self.doing[np.minimum(s, len(self.doing) - 1), a]
+        lines, columns = (
+            np.minimum(i, n - 1) for i, n in zip((s, a), self.following.shape[:2], strict=True)
+        )
+        wanted = (
+            self.following[lines, columns, counts.next_state]
+            + self.doing[np.minimum(s, len(self.doing) - 1), a]
+        )
         least = self.following.min() + self.doing.min()
-        systems, columns_of = int(np.prod(counts.shape)), (counts.weight * wanted, counts.weight, wanted > least)
-        total, number, served = (group_sum(counts.batch, v, systems).reshape(counts.shape) for v in columns_of)
+        systems, columns_of = (
+            int(np.prod(counts.shape)),
+            (counts.weight * wanted, counts.weight, wanted > least),
+        )
+        total, number, served = (
+            group_sum(counts.batch, v, systems).reshape(counts.shape) for v in columns_of
+        )
         return (total + 0.5) / (number + 1), number, served > 0
 
     def moments(self, belief: Belief, value: FloatArray) -> tuple[FloatArray, FloatArray]:

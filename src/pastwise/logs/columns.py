@@ -73,7 +73,9 @@ class Columns:
         if not self.state or not self.action:
             raise ValueError("a log needs a state column and an action column")
         if not self.next_state and not (self.episode and self.time):
-            raise ValueError("give the next state's column, or episode and time to tell it from the next record")
+            raise ValueError(
+                "give the next state's column, or episode and time to tell it from the next record"
+            )
         if self.next_state and len(self.next_state) != len(self.state):
             raise ValueError(
                 f"{len(self.state)} state columns need as many next-state columns, not {len(self.next_state)}"
@@ -92,7 +94,9 @@ class Columns:
 
     def _check_bins(self) -> None:
         for name, edges in self.bins.items():
-            if not isinstance(edges, int) and not (isinstance(edges, tuple) and all(map(_is_number, edges))):
+            if not isinstance(edges, int) and not (
+                isinstance(edges, tuple) and all(map(_is_number, edges))
+            ):
                 raise ValueError(f"bins: {name!r} takes edges or a number of bins, not {edges!r}")
             if name not in (*self.state, *self.action):
                 raise ValueError(f"bins: {name!r} is no state or action column")
@@ -115,7 +119,9 @@ class Columns:
             _names(state),
             _names(action),
             _names(next_state or ()),
-            terminal=tuple(terminal) if isinstance(terminal, (list, set, frozenset)) else _labels(terminal),
+            terminal=tuple(terminal)
+            if isinstance(terminal, (list, set, frozenset))
+            else _labels(terminal),
             bins={name: _edges(name, given) for name, given in (bins or {}).items()},
             max_gap=_span("max_gap", max_gap),
             half_life=_span("half_life", half_life),
@@ -127,14 +133,18 @@ class Columns:
         """The columns that `to_dict` gave."""
         plain = {name: _tuples(value) for name, value in content.items()}
         edges = {
-            name: given if isinstance(given, int) else _edges(name, given) for name, given in plain["bins"].items()
+            name: given if isinstance(given, int) else _edges(name, given)
+            for name, given in plain["bins"].items()
         }
         return cls(**{**plain, "bins": edges})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values by name; infinite edges as text, which JSON can hold."""
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
-        bins = {n: e if isinstance(e, int) else [x if isfinite(x) else str(x) for x in e] for n, e in self.bins.items()}
+        bins = {
+            n: e if isinstance(e, int) else [x if isfinite(x) else str(x) for x in e]
+            for n, e in self.bins.items()
+        }
         return {**plain, "bins": bins}
 
     @property
@@ -147,9 +157,15 @@ class Columns:
     def text(self) -> tuple[str, ...]:
         """Columns of a CSV file that are read as text, whatever they look like: the labels that have no bins."""
         binned = {
-            name for pair in zip(self.state, self.next_state, strict=False) for name in pair if pair[0] in self.bins
+            name
+            for pair in zip(self.state, self.next_state, strict=False)
+            for name in pair
+            if pair[0] in self.bins
         }
-        labels = tuple(name for name in self.labels if name not in self.bins and name not in binned) * self.text_labels
+        labels = (
+            tuple(name for name in self.labels if name not in self.bins and name not in binned)
+            * self.text_labels
+        )
         return (*labels, self.episode) if self.episode else labels
 
     @property
@@ -167,7 +183,9 @@ def seconds(span: float | str) -> float:
     """
     match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([a-z]+)\s*", str(span))
     if not match or match[2] not in UNITS:
-        raise ValueError(f"a span between dates needs a unit, as in 36h or 30d ({', '.join(UNITS)}); got {span!r}")
+        raise ValueError(
+            f"a span between dates needs a unit, as in 36h or 30d ({', '.join(UNITS)}); got {span!r}"
+        )
     length = float(match[1]) * UNITS[match[2]]
     if not length > 0:
         raise ValueError(f"a span must be positive, not {span}")
@@ -212,7 +230,9 @@ def _edges(name: str, given: Sequence[float] | int) -> Edges | int:
     except (TypeError, ValueError):
         raise ValueError(f"bins: {name!r} takes edges or a number of bins, not {given!r}") from None
     if len(edges) < 2 or any(not low < high for low, high in pairwise(edges)):
-        raise ValueError(f"bins: the edges of {name!r} must be at least two, ascending; got {list(edges)}")
+        raise ValueError(
+            f"bins: the edges of {name!r} must be at least two, ascending; got {list(edges)}"
+        )
     return edges
 
 

@@ -61,7 +61,9 @@ class Part:
         return np.asarray(np.minimum(self.codes.min(axis=-1), 0))
 
 
-def decode(grouped: pa.Table, columns: Columns, decay: Decay | None, *, more: bool = False) -> Reading:
+def decode(
+    grouped: pa.Table, columns: Columns, decay: Decay | None, *, more: bool = False
+) -> Reading:
     """Labels to indices, bad values to findings, the rest to counts.
 
     With ``more`` the log is one more of a kind already known, and need not have every terminal state.
@@ -72,8 +74,16 @@ def decode(grouped: pa.Table, columns: Columns, decay: Decay | None, *, more: bo
     records, weight, squared = _checked_sums(grouped, columns, rows)
     state, follows = parts_of(grouped, ("state", "next"), columns.state, columns.bins)
     (action,) = parts_of(grouped, ("action",), columns.action, columns.bins)
-    findings = _left_out(rows, status, {"state": state.bad, "action": action.bad, "next state": follows.bad})
-    usable = (status == FOLLOWED) & (state.bad == 0) & (action.bad == 0) & (follows.bad == 0) & (records > 0)
+    findings = _left_out(
+        rows, status, {"state": state.bad, "action": action.bad, "next state": follows.bad}
+    )
+    usable = (
+        (status == FOLLOWED)
+        & (state.bad == 0)
+        & (action.bad == 0)
+        & (follows.bad == 0)
+        & (records > 0)
+    )
     if not usable.any():
         raise _no_transition(findings)
     kept = slice(None) if usable.all() else usable  # a slice copies nothing
@@ -88,7 +98,12 @@ def decode(grouped: pa.Table, columns: Columns, decay: Decay | None, *, more: bo
             raise ValueError(f"the task column {columns.task!r} has missing values")
         tasks, (batch,) = _space(task.codes[kept], task.labels, (columns.task,))
     counts = TransitionCounts.from_groups(
-        states, actions, (batch, s, a, n), (records[kept], weight[kept], squared[kept]), tasks, decay
+        states,
+        actions,
+        (batch, s, a, n),
+        (records[kept], weight[kept], squared[kept]),
+        tasks,
+        decay,
     )
     return _reading(counts, columns, int(rows.sum()), findings, more)
 
@@ -99,7 +114,11 @@ def decode_tally(tally: Tally, columns: Columns, *, more: bool = False) -> Readi
     rows = int(counts.sum())
     if rows == 0:
         raise ValueError("the log has no records")
-    missing = {"state": counts[0].sum(), "action": counts[:, 0].sum(), "next state": counts[:, :, 0].sum()}
+    missing = {
+        "state": counts[0].sum(),
+        "action": counts[:, 0].sum(),
+        "next state": counts[:, :, 0].sum(),
+    }
     findings = [_bad(part, MISSING, int(number)) for part, number in missing.items() if number]
     usable = counts[1:, 1:, 1:]
     if not usable.any():
@@ -111,30 +130,48 @@ def decode_tally(tally: Tally, columns: Columns, *, more: bool = False) -> Readi
     key = np.flatnonzero(table != 0)
     records = table[key].astype(np.int64)
     weight = records.astype(np.float64)
-    return _reading(TransitionCounts(states, actions, key, records, weight, weight), columns, rows, findings, more)
+    return _reading(
+        TransitionCounts(states, actions, key, records, weight, weight),
+        columns,
+        rows,
+        findings,
+        more,
+    )
 
 
-def _ordered(numbers: Mapping[str | None, int], occurs: BoolArray, names: tuple[str, ...]) -> tuple[Space, IntArray]:
+def _ordered(
+    numbers: Mapping[str | None, int], occurs: BoolArray, names: tuple[str, ...]
+) -> tuple[Space, IntArray]:
     """The space of the labels that occur, and the number of each, less one for the missing label."""
     _require_labels(len(numbers) - 1, names[0])
-    places = {label: number - 1 for label, number in numbers.items() if label is not None and occurs[number - 1]}
+    places = {
+        label: number - 1
+        for label, number in numbers.items()
+        if label is not None and occurs[number - 1]
+    }
     labels: list[Label] = sorted(places, key=sort_key)
     return Space(labels, names), np.array([places[str(label)] for label in labels], dtype=np.int64)
 
 
-def _reading(counts: TransitionCounts, columns: Columns, rows: int, findings: list[Finding], more: bool) -> Reading:
+def _reading(
+    counts: TransitionCounts, columns: Columns, rows: int, findings: list[Finding], more: bool
+) -> Reading:
     """The reading of a log with these counts, its terminal states made ends."""
     counts, ended = _ended(counts, columns.terminal, more)
     if counts.num_records == 1 and not more:
         findings = [
             *findings,
-            Finding("single-transition", "the log has a single transition", 1, "Is that all there is?"),
+            Finding(
+                "single-transition", "the log has a single transition", 1, "Is that all there is?"
+            ),
         ]
     return Reading(counts, columns, rows, (*findings, *ended))
 
 
 def _no_transition(findings: list[Finding]) -> ValueError:
-    reasons = "; ".join(finding.message for finding in findings) or "no record is followed by another"
+    reasons = (
+        "; ".join(finding.message for finding in findings) or "no record is followed by another"
+    )
     return ValueError(f"the log has no usable transition: {reasons}")
 
 
@@ -151,40 +188,62 @@ def as_numpy(column: pa.ChunkedArray) -> Any:
     return np.concatenate(chunks) if chunks else np.empty(0)
 
 
-def _checked_sums(grouped: pa.Table, columns: Columns, rows: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
+def _checked_sums(
+    grouped: pa.Table, columns: Columns, rows: IntArray
+) -> tuple[IntArray, FloatArray, FloatArray]:
     """Records, weights and squared weights of each group; bad counts and weights are errors."""
 
     def refuse(bad: BoolArray, what: str) -> None:
         if bad.any():
-            raise ValueError(f"{what} (in {int(rows[bad].sum())} of the rows grouped with such a one)")
+            raise ValueError(
+                f"{what} (in {int(rows[bad].sum())} of the rows grouped with such a one)"
+            )
 
     records = rows
     if columns.count:
-        refuse(numbers_of(grouped, "no count") > 0, f"the count column {columns.count!r} has missing values")
-        refuse(numbers_of(grouped, "least count") < 0, f"the count column {columns.count!r} has negative values")
         refuse(
-            numbers_of(grouped, "odd count") > 0, f"the count column {columns.count!r} has values that are not whole"
+            numbers_of(grouped, "no count") > 0,
+            f"the count column {columns.count!r} has missing values",
         )
-        refuse(~np.isfinite(numbers_of(grouped, "records")), f"the count column {columns.count!r} has infinite values")
+        refuse(
+            numbers_of(grouped, "least count") < 0,
+            f"the count column {columns.count!r} has negative values",
+        )
+        refuse(
+            numbers_of(grouped, "odd count") > 0,
+            f"the count column {columns.count!r} has values that are not whole",
+        )
+        refuse(
+            ~np.isfinite(numbers_of(grouped, "records")),
+            f"the count column {columns.count!r} has infinite values",
+        )
         records = numbers_of(grouped, "records").astype(np.int64)
     if columns.weight:
         missing = f"the weight column {columns.weight!r} has missing values or values that are not numbers"
         refuse(numbers_of(grouped, "no weight") > 0, missing)
         least = numbers_of(grouped, "least weight")
         refuse(
-            least <= 0, f"the weight column {columns.weight!r} has values that are not positive; leave those rows out"
+            least <= 0,
+            f"the weight column {columns.weight!r} has values that are not positive; leave those rows out",
         )
     if not (columns.weight or columns.age):
         weight = records.astype(np.float64)
         return records, weight, weight
     weight, squared = numbers_of(grouped, "sum of weights"), numbers_of(grouped, "sum of squares")
-    cause = f"the weight column {columns.weight!r} has" if columns.weight else "as_of lies too far back: there are"
+    cause = (
+        f"the weight column {columns.weight!r} has"
+        if columns.weight
+        else "as_of lies too far back: there are"
+    )
     refuse(np.isinf(weight), f"{cause} infinite values")
     return records, np.nan_to_num(weight), np.nan_to_num(squared)
 
 
 def parts_of(
-    grouped: pa.Table, parts: tuple[str, ...], names: tuple[str, ...], bins: Mapping[str, Edges | int]
+    grouped: pa.Table,
+    parts: tuple[str, ...],
+    names: tuple[str, ...],
+    bins: Mapping[str, Edges | int],
 ) -> list[Part]:
     """Codes of parts that share their labels, such as state and next state, field by field."""
     codes: list[list[IntArray]] = [[] for _ in parts]
@@ -192,7 +251,9 @@ def parts_of(
     for i, name in enumerate(names):
         fields = [grouped.column(f"{part} {i}" if part != "task" else part) for part in parts]
         edges = bins.get(name)
-        found, values = _intervals(fields, edges) if isinstance(edges, tuple) else _encoded(fields, name)
+        found, values = (
+            _intervals(fields, edges) if isinstance(edges, tuple) else _encoded(fields, name)
+        )
         labels.append(values)
         for each, column in zip(codes, found, strict=True):
             each.append(column)
@@ -205,7 +266,9 @@ def _intervals(fields: list[pa.ChunkedArray], edges: Edges) -> tuple[list[IntArr
     numbers = [as_numpy(column.cast(pa.int64()).fill_null(-1)) for column in fields]
     inside = [(number > 0) & (number < len(edges)) for number in numbers]
     bad = [np.where(number < 0, MISSING, OUT_OF_RANGE) for number in numbers]
-    return [np.where(i, n - 1, b) for i, n, b in zip(inside, numbers, bad, strict=True)], [*intervals(edges)]
+    return [np.where(i, n - 1, b) for i, n, b in zip(inside, numbers, bad, strict=True)], [
+        *intervals(edges)
+    ]
 
 
 def _encoded(fields: list[pa.ChunkedArray], name: str) -> tuple[list[IntArray], list[Label]]:
@@ -213,11 +276,16 @@ def _encoded(fields: list[pa.ChunkedArray], name: str) -> tuple[list[IntArray], 
     import pyarrow as pa
 
     plain = [f.cast(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in fields]
-    plain = [f.cast(pa.float64() if f.type.scale else pa.int64()) if pa.types.is_decimal(f.type) else f for f in plain]
+    plain = [
+        f.cast(pa.float64() if f.type.scale else pa.int64()) if pa.types.is_decimal(f.type) else f
+        for f in plain
+    ]
     if all(pa.types.is_null(column.type) for column in plain):
         return [np.full(len(column), MISSING, dtype=np.int64) for column in plain], []
     if any(pa.types.is_nested(column.type) for column in plain):
-        raise ValueError(f"the column {name!r} holds {plain[0].type}; a label is text, a number or a boolean")
+        raise ValueError(
+            f"the column {name!r} holds {plain[0].type}; a label is text, a number or a boolean"
+        )
     kinds = {_kind(column.type) for column in plain} - {"null"}
     if len(kinds) > 1:
         types = " and ".join(str(column.type) for column in plain)
@@ -230,7 +298,9 @@ def _encoded(fields: list[pa.ChunkedArray], name: str) -> tuple[list[IntArray], 
     codes = np.array(np.from_dlpack(encoded.indices.fill_null(MISSING)), dtype=np.int64)
     if kinds == {"number"} and labels:
         finite = np.isfinite(np.array(labels, dtype=np.float64))
-        first = {label: code for code, label in reversed(list(enumerate(labels)))}  # 0.0 and -0.0 are one label
+        first = {
+            label: code for code, label in reversed(list(enumerate(labels)))
+        }  # 0.0 and -0.0 are one label
         same = np.where(finite, [first[label] for label in labels], NOT_FINITE)
         codes = np.where(codes >= 0, same[codes], codes)
     return np.split(codes, len(fields)), labels
@@ -256,11 +326,15 @@ def _alike(columns: list[pa.ChunkedArray], kinds: set[str]) -> list[pa.ChunkedAr
     if kinds == {"text"}:
         return [column.cast(pa.large_string()) for column in columns]
     finite = [
-        pc.if_else(pc.is_finite(column), column, None) if pa.types.is_floating(column.type) else column
+        pc.if_else(pc.is_finite(column), column, None)
+        if pa.types.is_floating(column.type)
+        else column
         for column in columns
     ]
     fractions = [column for column in finite if pa.types.is_floating(column.type)]
-    whole = all(pc.all(pc.equal(column, pc.trunc(column))).as_py() is not False for column in fractions)
+    whole = all(
+        pc.all(pc.equal(column, pc.trunc(column))).as_py() is not False for column in fractions
+    )
     return [column.cast(pa.int64() if whole else pa.float64(), safe=whole) for column in finite]
 
 
@@ -283,7 +357,9 @@ def _label(value: Any, name: str) -> Label:
         return value.isoformat()
     if isinstance(value, Decimal):
         return float(value)
-    raise ValueError(f"the column {name!r} holds {type(value).__name__}; a label is text, a number or a boolean")
+    raise ValueError(
+        f"the column {name!r} holds {type(value).__name__}; a label is text, a number or a boolean"
+    )
 
 
 def _space(
@@ -306,11 +382,23 @@ def _space(
 REASONS: dict[int, tuple[str, str, str]] = {
     MISSING: ("missing", "without", "Fill the gaps, or leave those records out"),
     NOT_FINITE: ("not-finite", "with an infinite or undefined", "Mend or leave out those records"),
-    OUT_OF_RANGE: ("out-of-range", "outside the bins of their", "Widen the bins, or leave those records out"),
+    OUT_OF_RANGE: (
+        "out-of-range",
+        "outside the bins of their",
+        "Widen the bins, or leave those records out",
+    ),
 }
 UNFOLLOWED: dict[int, tuple[str, str, str]] = {
-    FAR: ("gap", "followed too late, by more than max_gap", "That breaks the chain; raise max_gap if it should not"),
-    SAME_TIME: ("duplicate-time", "with the episode and time of another", "Keep one of each, or give a finer time"),
+    FAR: (
+        "gap",
+        "followed too late, by more than max_gap",
+        "That breaks the chain; raise max_gap if it should not",
+    ),
+    SAME_TIME: (
+        "duplicate-time",
+        "with the episode and time of another",
+        "Keep one of each, or give a finer time",
+    ),
     NO_EPISODE: ("missing-episode", "without an episode left out of the chain", "Fill the gaps"),
     NO_TIME: ("missing-time", "without a time left out of the chain", "Fill the gaps"),
     NO_AGE: ("missing-age", "without an age left out", "Fill the gaps"),
@@ -346,7 +434,9 @@ def _bad(part: str, reason: int, number: int) -> Finding:
     return Finding(f"{code}-{part.replace(' ', '-')}", message, number, fix)
 
 
-def _ended(counts: TransitionCounts, terminal: tuple[Label, ...], more: bool) -> tuple[TransitionCounts, list[Finding]]:
+def _ended(
+    counts: TransitionCounts, terminal: tuple[Label, ...], more: bool
+) -> tuple[TransitionCounts, list[Finding]]:
     """The counts with their terminal states, and without the records that leave one."""
     if not terminal:
         return counts, []
@@ -358,5 +448,8 @@ def _ended(counts: TransitionCounts, terminal: tuple[Label, ...], more: bool) ->
         raise ValueError(f"terminal: {error}") from None
     kept = counts.ending_in(ends)
     left = counts.num_records - kept.num_records
-    message, fix = f"{so_many(left)} that leave a terminal state left out", "Is the state really terminal?"
+    message, fix = (
+        f"{so_many(left)} that leave a terminal state left out",
+        "Is the state really terminal?",
+    )
     return kept, [Finding("after-terminal", message, left, fix)] if left else []

@@ -59,10 +59,17 @@ def read_episodes(
     with reading(table if isinstance(table, str) else "the log"):
         rows, columns = _sorted_rows(table, columns, propensity)
     if not len(rows):
-        raise ValueError("the log has no usable transition: no record has both an episode and a time")
+        raise ValueError(
+            "the log has no usable transition: no record has both an episode and a time"
+        )
     state, follows = parts_of(rows, ("state", "next"), columns.state, columns.bins)
     (action,) = parts_of(rows, ("action",), columns.action, columns.bins)
-    usable = (numbers_of(rows, "status") == FOLLOWED) & (state.bad == 0) & (action.bad == 0) & (follows.bad == 0)
+    usable = (
+        (numbers_of(rows, "status") == FOLLOWED)
+        & (state.bad == 0)
+        & (action.bad == 0)
+        & (follows.bad == 0)
+    )
     ends = _known(states, columns.terminal, "terminal")
     usable[usable] = ~np.isin(_indices(state, usable, states, "state"), ends)
     if not usable.any():
@@ -92,19 +99,25 @@ def _sorted_rows(table: Any, columns: Columns, propensity: str | None) -> tuple[
         if propensity not in schema:
             raise ValueError(f"the log has no column {propensity!r}; it has {', '.join(schema)}")
         if not schema[propensity].is_numeric():
-            raise ValueError(f"the propensity column {propensity!r} must hold numbers, not {schema[propensity]}")
+            raise ValueError(
+                f"the propensity column {propensity!r} must hold numbers, not {schema[propensity]}"
+            )
     raw = () if propensity is None else (propensity,)
     prepared, columns, _ = prepare(frame, columns, raw=raw)
     placed = prepared.filter(~nw.col("episode").is_null() & ~nw.col("moment").is_null())
     order = ["episode", "moment", "status", *labels(columns), *(f"raw {name}" for name in raw)]
-    rows = placed.sort(order, descending=[name == "status" for name in order]).collect(backend="pyarrow")
+    rows = placed.sort(order, descending=[name == "status" for name in order]).collect(
+        backend="pyarrow"
+    )
     return rows.to_native(), columns
 
 
 def _indices(part: Part, usable: BoolArray, space: Space, name: str) -> IntArray:
     """Index of the label of each usable record; an unknown label is an error that names the nearest."""
     codes, inverse = np.unique(part.codes[usable], axis=0, return_inverse=True)
-    combinations = [tuple(values[code] for values, code in zip(part.labels, row, strict=True)) for row in codes]
+    combinations = [
+        tuple(values[code] for values, code in zip(part.labels, row, strict=True)) for row in codes
+    ]
     index = _known(space, [label if len(label) > 1 else label[0] for label in combinations], name)
     return index[inverse.ravel()]
 
@@ -138,7 +151,9 @@ def _same_episode(episode: pa.ChunkedArray) -> BoolArray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    plain = episode.cast(episode.type.value_type) if pa.types.is_dictionary(episode.type) else episode
+    plain = (
+        episode.cast(episode.type.value_type) if pa.types.is_dictionary(episode.type) else episode
+    )
     same = pc.equal(plain.slice(1), plain.slice(0, len(plain) - 1))
     return np.asarray(as_numpy(same.cast(pa.int8())) > 0)
 
@@ -149,5 +164,7 @@ def _propensities(rows: pa.Table, usable: BoolArray, name: str) -> FloatArray:
     if bad.any():
         row = int(bad.argmax())
         where = f"in episode {rows.column('episode')[row].as_py()!r} at {rows.column('moment')[row].as_py():g}"
-        raise ValueError(f"the propensity column {name!r} is {values[row]:g} {where}; it must lie in (0, 1]")
+        raise ValueError(
+            f"the propensity column {name!r} is {values[row]:g} {where}; it must lie in (0, 1]"
+        )
     return values[usable]

@@ -42,7 +42,9 @@ class Codes:
     def of(self, dictionary: pa.Array) -> IntArray:
         """Numbers of the texts of a batch, and then of a missing one: [texts + 1]."""
         if self._last is None or not self._last[0].equals(dictionary):
-            numbers = [self.numbers.setdefault(text, len(self.numbers)) for text in dictionary.to_pylist()]
+            numbers = [
+                self.numbers.setdefault(text, len(self.numbers)) for text in dictionary.to_pylist()
+            ]
             self._last = dictionary, np.array([*numbers, 0], dtype=np.int64)
         return self._last[1]
 
@@ -60,7 +62,9 @@ class Tally:
         self.states, self.actions = Codes(), Codes()
         self.counts: Any = np.zeros((16, 16, 16), dtype=np.int32)
         self._records = 0
-        self._key, self._part = np.empty((2, BATCH), dtype=np.int64)  # new ones for each batch take longer to get
+        self._key, self._part = np.empty(
+            (2, BATCH), dtype=np.int64
+        )  # new ones for each batch take longer to get
 
     def add(self, state: pa.Array, action: pa.Array, next_state: pa.Array) -> bool:
         """Count a batch of records, given by dictionary; False if the array would be too large."""
@@ -96,13 +100,23 @@ def _take(numbers: IntArray, indices: pa.Array, out: IntArray) -> IntArray:
     """The number of each record; a missing index takes the last one."""
     filled = indices.fill_null(len(numbers) - 1) if indices.null_count else indices
     places: IntArray = np.from_dlpack(filled)  # type: ignore[assignment]
-    return numbers.take(places, out=out, mode="clip")  # they all are in range; to make sure would take longer
+    return numbers.take(
+        places, out=out, mode="clip"
+    )  # they all are in range; to make sure would take longer
 
 
 def is_plain(columns: Columns) -> bool:
     """Whether a log is nothing but state, action and next state, each a single column."""
     single = len(columns.state) == len(columns.action) == len(columns.next_state) == 1
-    more = (columns.count, columns.weight, columns.task, columns.age, columns.episode, columns.time, columns.bins)
+    more = (
+        columns.count,
+        columns.weight,
+        columns.task,
+        columns.age,
+        columns.episode,
+        columns.time,
+        columns.bins,
+    )
     return single and not any(more)
 
 
@@ -117,7 +131,9 @@ def tally(paths: Sequence[str], columns: Columns) -> Tally | None:
         for path in paths:
             if not _is_text(pq.read_schema(path), names):
                 return None
-            with pq.ParquetFile(path, read_dictionary=names, pre_buffer=False) as file:  # else all of it is in memory
+            with pq.ParquetFile(
+                path, read_dictionary=names, pre_buffer=False
+            ) as file:  # else all of it is in memory
                 for batch in _ahead(file.iter_batches(BATCH, columns=names)):
                     if not found.add(*(batch.column(name) for name in names)):
                         return None

@@ -51,7 +51,11 @@ def _require_columns(columns: Columns, present: list[str]) -> None:
     for name in columns.all:
         if name not in present:
             near = difflib.get_close_matches(name, present, n=3, cutoff=0.5)
-            hint = f"did you mean {' or '.join(repr(n) for n in near)}?" if near else f"it has {', '.join(present)}"
+            hint = (
+                f"did you mean {' or '.join(repr(n) for n in near)}?"
+                if near
+                else f"it has {', '.join(present)}"
+            )
             raise ValueError(f"the log has no column {name!r}; {hint}")
 
 
@@ -68,9 +72,13 @@ def _numeric(name: str, schema: Mapping[str, nw.dtypes.DType], what: str) -> nw.
     moment = column.cast(nw.Datetime).dt
     years, day = moment.year().cast(nw.Int64) - 1, moment.ordinal_day().cast(nw.Int64)
     days = years * 365 + years // 4 - years // 100 + years // 400 + day - 719163
-    hour, minute, second = (part.cast(nw.Int64) for part in (moment.hour(), moment.minute(), moment.second()))
+    hour, minute, second = (
+        part.cast(nw.Int64) for part in (moment.hour(), moment.minute(), moment.second())
+    )
     clock = hour * 3600 + minute * 60 + second
-    micro = (moment.microsecond().cast(nw.Int64) + 1_000_000) % 1_000_000  # some engines' are negative before 1970
+    micro = (
+        moment.microsecond().cast(nw.Int64) + 1_000_000
+    ) % 1_000_000  # some engines' are negative before 1970
     return (days * 86400 + clock).cast(nw.Float64) + micro.cast(nw.Float64) / 1e6
 
 
@@ -89,7 +97,9 @@ def _span(span: float | str, name: str, schema: Mapping[str, nw.dtypes.DType]) -
         except ValueError as error:
             raise ValueError(f"the column {name!r}: {error}") from None
     if isinstance(span, str):
-        raise ValueError(f"the column {name!r} holds numbers, not dates: give the span {span!r} as a number")
+        raise ValueError(
+            f"the column {name!r} holds numbers, not dates: give the span {span!r} as a number"
+        )
     return span
 
 
@@ -98,7 +108,11 @@ def _with_edges(frame: nw.LazyFrame[Any], columns: Columns, schema: Mapping[str,
     wanted = {name: number for name, number in columns.bins.items() if isinstance(number, int)}
     if not wanted:
         return columns
-    steps = {f"{name} {i}": (name, i / number) for name, number in wanted.items() for i in range(number + 1)}
+    steps = {
+        f"{name} {i}": (name, i / number)
+        for name, number in wanted.items()
+        for i in range(number + 1)
+    }
     quantiles = [
         _numeric(name, schema, "binned").quantile(share, interpolation="linear").alias(alias)
         for alias, (name, share) in steps.items()
@@ -106,14 +120,22 @@ def _with_edges(frame: nw.LazyFrame[Any], columns: Columns, schema: Mapping[str,
     row = frame.select(*quantiles).collect(backend="pyarrow").to_native().to_pylist()[0]
     bins: dict[str, Edges | int] = dict(columns.bins)
     for name in wanted:
-        edges = sorted({row[alias] for alias, (owner, _) in steps.items() if owner == name and row[alias] is not None})
+        edges = sorted(
+            {
+                row[alias]
+                for alias, (owner, _) in steps.items()
+                if owner == name and row[alias] is not None
+            }
+        )
         if len(edges) < 2:
             raise ValueError(f"bins: {name!r} has too few different values for quantiles")
         bins[name] = tuple(edges)
     return replace(columns, bins=bins)
 
 
-def _decay(frame: nw.LazyFrame[Any], columns: Columns, schema: Mapping[str, Any], as_of: float | None) -> Decay | None:
+def _decay(
+    frame: nw.LazyFrame[Any], columns: Columns, schema: Mapping[str, Any], as_of: float | None
+) -> Decay | None:
     if columns.age is None or columns.half_life is None:
         return None
     age = _numeric(columns.age, schema, "age")
@@ -140,7 +162,11 @@ def _prepared(
 
     def label(name: str, like: str) -> nw.Expr:
         edges = columns.bins.get(like)
-        return _bin(_numeric(name, schema, "binned"), edges) if isinstance(edges, tuple) else nw.col(name)
+        return (
+            _bin(_numeric(name, schema, "binned"), edges)
+            if isinstance(edges, tuple)
+            else nw.col(name)
+        )
 
     parts = {f"state {i}": label(name, name) for i, name in enumerate(columns.state)}
     parts |= {f"action {i}": label(name, name) for i, name in enumerate(columns.action)}
@@ -163,9 +189,13 @@ def _prepared(
     frame = frame.select(**parts, **{f"raw {name}": nw.col(name) for name in raw})
     status = nw.lit(FOLLOWED)
     if not columns.next_state:
-        limit = None if columns.max_gap is None else _span(columns.max_gap, str(columns.time), schema)
+        limit = (
+            None if columns.max_gap is None else _span(columns.max_gap, str(columns.time), schema)
+        )
         nexts = {f"next {i}": f"state {i}" for i in range(len(columns.state))}
-        frame, status = followed(frame, nexts, [name for name in parts if ties and name not in UNORDERED], limit)
+        frame, status = followed(
+            frame, nexts, [name for name in parts if ties and name not in UNORDERED], limit
+        )
     if columns.age:
         status = nw.when(nw.col("fallen").is_null()).then(nw.lit(NO_AGE)).otherwise(status)
     return frame.with_columns(status=status)
@@ -180,7 +210,10 @@ def _bin(value: nw.Expr, edges: Edges) -> nw.Expr:
 
 
 def followed(
-    frame: nw.LazyFrame[Any], wanted: Mapping[str, str], order: Sequence[str], max_gap: float | None = None
+    frame: nw.LazyFrame[Any],
+    wanted: Mapping[str, str],
+    order: Sequence[str],
+    max_gap: float | None = None,
 ) -> tuple[nw.LazyFrame[Any], nw.Expr]:
     """The frame with wanted parts of the next record of the episode, by new name, and what became of each record.
 
@@ -213,20 +246,26 @@ def _leading(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
     from ibis.expr.operations import Lag, Lead, Literal
 
     table = frame.to_native().op()
-    back = [lag for lag in table.find(Lag) if isinstance(lag.offset, Literal) and lag.offset.value == -1]
+    back = [
+        lag for lag in table.find(Lag) if isinstance(lag.offset, Literal) and lag.offset.value == -1
+    ]
     leads = {lag: Lead(lag.arg, 1, lag.default) for lag in back}
     ahead: nw.LazyFrame[Any] = nw.from_native(table.replace(leads).to_expr())
     return ahead
 
 
-def grouped(prepared: nw.LazyFrame[Any], columns: Columns, decay: Decay | None) -> nw.LazyFrame[Any]:
+def grouped(
+    prepared: nw.LazyFrame[Any], columns: Columns, decay: Decay | None
+) -> nw.LazyFrame[Any]:
     """The groups of what `prepare` gave: all that leaves the engine."""
     return prepared.group_by([*labels(columns), "status"]).agg(*_sums(columns, decay))
 
 
 def labels(columns: Columns) -> list[str]:
     """The parts that tell of what kind a record is; with what became of it, what records are grouped by."""
-    names = [f"state {i}" for i in range(len(columns.state))] + [f"action {i}" for i in range(len(columns.action))]
+    names = [f"state {i}" for i in range(len(columns.state))] + [
+        f"action {i}" for i in range(len(columns.action))
+    ]
     names += [f"next {i}" for i in range(len(columns.state))]
     return names + (["task"] if columns.task else [])
 
@@ -238,18 +277,30 @@ def _sums(columns: Columns, decay: Decay | None) -> list[nw.Expr]:
     count, weight = nw.col("count"), nw.col("weight")
     wanted = [nw.len().alias("rows")]
     if not columns.next_state:
-        wanted.append(((nw.col("gap") <= 0) | nw.col("gap").is_nan()).cast(nw.Int64).sum().alias("ties"))
+        wanted.append(
+            ((nw.col("gap") <= 0) | nw.col("gap").is_nan()).cast(nw.Int64).sum().alias("ties")
+        )
     factors: list[nw.Expr] = []
     if columns.count:
-        wanted += [count.sum().alias("records"), count.min().alias("least count"), (count % 1).max().alias("odd count")]
+        wanted += [
+            count.sum().alias("records"),
+            count.min().alias("least count"),
+            (count % 1).max().alias("odd count"),
+        ]
         wanted.append(count.is_null().cast(nw.Int64).sum().alias("no count"))
     if columns.weight:
-        wanted += [weight.min().alias("least weight"), weight.is_null().cast(nw.Int64).sum().alias("no weight")]
+        wanted += [
+            weight.min().alias("least weight"),
+            weight.is_null().cast(nw.Int64).sum().alias("no weight"),
+        ]
         factors.append(weight)
     if decay:
         factors.append(nw.col("fallen"))
     if factors:
         each = factors[0] * factors[1] if len(factors) > 1 else factors[0]
         times = count if columns.count else nw.lit(1.0)
-        wanted += [(times * each).sum().alias("sum of weights"), (times * each * each).sum().alias("sum of squares")]
+        wanted += [
+            (times * each).sum().alias("sum of weights"),
+            (times * each * each).sum().alias("sum of squares"),
+        ]
     return wanted

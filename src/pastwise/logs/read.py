@@ -92,7 +92,9 @@ def warn_of(found: Reading, stacklevel: int) -> None:
         warnings.warn(f"{finding.message}. {finding.fix}", LogWarning, stacklevel=stacklevel)
 
 
-def read_log(table: Any, columns: Columns, *, as_of: float | None = None, more: bool = False) -> Reading:
+def read_log(
+    table: Any, columns: Columns, *, as_of: float | None = None, more: bool = False
+) -> Reading:
     """Counts of a log, and how many of its records were left out, and why.
 
     With ``more`` the log is one more of a kind already known, and need not have every terminal state.

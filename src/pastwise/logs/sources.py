@@ -70,7 +70,10 @@ def open_table(table: Any, columns: Columns, *, numbered: bool = False) -> nw.La
         lazy: nw.LazyFrame[Any] = eager.lazy()
         return lazy
     native = frame.to_native()
-    return _numbered(_arrow(native if frame.implementation.is_pyarrow() else _arrow_table(native, columns)), numbered)
+    return _numbered(
+        _arrow(native if frame.implementation.is_pyarrow() else _arrow_table(native, columns)),
+        numbered,
+    )
 
 
 def _in_utc(frame: nw.LazyFrame[Any], columns: Columns) -> nw.LazyFrame[Any]:
@@ -84,7 +87,11 @@ def _in_utc(frame: nw.LazyFrame[Any], columns: Columns) -> nw.LazyFrame[Any]:
         return frame
     schema = frame.collect_schema()
     moments = {name: schema.get(name) for name in (columns.time, columns.age) if name}
-    zoned = [name for name, dtype in moments.items() if isinstance(dtype, nw.Datetime) and dtype.time_zone]
+    zoned = [
+        name
+        for name, dtype in moments.items()
+        if isinstance(dtype, nw.Datetime) and dtype.time_zone
+    ]
     if not zoned:
         return frame
     if kind.is_duckdb():
@@ -127,7 +134,9 @@ def _numbered(relation: duckdb.DuckDBPyRelation, numbered: bool) -> nw.LazyFrame
 
     _tidy_at_exit()
     kinds = zip(relation.columns, relation.types, strict=True)
-    coarser = ", ".join(f'cast("{name}" as timestamptz) as "{name}"' for name, kind in kinds if "TZ_NS" in str(kind))
+    coarser = ", ".join(
+        f'cast("{name}" as timestamptz) as "{name}"' for name, kind in kinds if "TZ_NS" in str(kind)
+    )
     if coarser:  # narwhals cannot cast the finest moments
         relation = relation.project(f"* replace ({coarser})")
     frame: nw.LazyFrame[Any] = nw.from_native(
@@ -238,7 +247,9 @@ def _json(exact: dict[str, Any], path: str, columns: Columns) -> duckdb.DuckDBPy
 def _matching(pattern: str) -> list[str]:
     """The files that a path or glob stands for, in order."""
     if Path(pattern).is_dir():
-        raise ValueError(f"{pattern} is a folder; name its files, as in {pattern.rstrip('/')}/*.parquet")
+        raise ValueError(
+            f"{pattern} is a folder; name its files, as in {pattern.rstrip('/')}/*.parquet"
+        )
     if Path(pattern).exists():
         return [pattern]
     paths = sorted(path for path in glob.glob(pattern, recursive=True) if Path(path).is_file())  # noqa: PTH207
@@ -252,7 +263,9 @@ def _kind(path: str) -> str:
     for kind, endings in (("csv", CSV), ("parquet", PARQUET), ("json", JSON)):
         if name.endswith(endings):
             return kind
-    raise ValueError(f"{path}: what kind of file is this? Known are .csv, .tsv, .parquet, .jsonl, .ndjson and .json")
+    raise ValueError(
+        f"{path}: what kind of file is this? Known are .csv, .tsv, .parquet, .jsonl, .ndjson and .json"
+    )
 
 
 @contextmanager
@@ -309,7 +322,10 @@ def _head(path: str) -> tuple[str, list[str], list[list[str]]]:
                 raise ValueError(f"{path} is not a text file")
             headers = {mark: next(csv.reader([first], delimiter=mark)) for mark in ",;\t|"}
             delimiter = max(headers, key=lambda mark: len(headers[mark]))
-            names, sample = headers[delimiter], list(islice(csv.reader(text, delimiter=delimiter), SAMPLE_ROWS))
+            names, sample = (
+                headers[delimiter],
+                list(islice(csv.reader(text, delimiter=delimiter), SAMPLE_ROWS)),
+            )
         except (UnicodeDecodeError, csv.Error, OSError, EOFError, zlib.error) as error:
             raise ValueError(f"{path} is not a CSV file in UTF-8: {error}") from None
     if len(set(names)) < len(names):

@@ -14,7 +14,17 @@ from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import key_of
 from pastwise.logs.columns import Columns
 from pastwise.logs.decode import Finding, decode, so_many, unfollowed
-from pastwise.logs.query import FAR, FOLLOWED, NO_AGE, NO_EPISODE, NO_TIME, SAME_TIME, followed, labels, prepare
+from pastwise.logs.query import (
+    FAR,
+    FOLLOWED,
+    NO_AGE,
+    NO_EPISODE,
+    NO_TIME,
+    SAME_TIME,
+    followed,
+    labels,
+    prepare,
+)
 from pastwise.logs.read import collect_groups
 from pastwise.logs.sources import ROW, open_table, reading
 
@@ -50,24 +60,37 @@ def validate_log(table: Any, columns: Columns) -> Validation:
         raw = (*((ROW,) if has_row else ()), *columns.all)
         prepared, columns, decay = prepare(frame, columns, raw=raw)
         found = decode(collect_groups(prepared, columns, decay), columns, decay)
-        conditions = dict(_conditions(columns, prepared.collect_schema())) | _leaving(columns, found.counts)
+        conditions = dict(_conditions(columns, prepared.collect_schema())) | _leaving(
+            columns, found.counts
+        )
         findings = [
             replace(finding, examples=_examples(prepared.filter(conditions[finding.code]), raw))
             if finding.code in conditions
             else finding
             for finding in found.findings
         ]
-        findings += _out_of_order(prepared, columns, raw) if columns.next_state else _single_records(prepared, raw)
+        findings += (
+            _out_of_order(prepared, columns, raw)
+            if columns.next_state
+            else _single_records(prepared, raw)
+        )
     findings += _dead_ends(found.counts)
     counts = found.counts
-    return Validation(found.rows, len(counts.key), len(counts.states), len(counts.actions), tuple(findings))
+    return Validation(
+        found.rows, len(counts.key), len(counts.states), len(counts.actions), tuple(findings)
+    )
 
 
 def _conditions(columns: Columns, schema: Any) -> Iterator[tuple[str, nw.Expr]]:
     """For each code of a finding about records, which records it is about."""
     import narwhals as nw
 
-    reasons = {"gap": FAR, "duplicate-time": SAME_TIME, "missing-episode": NO_EPISODE, "missing-time": NO_TIME}
+    reasons = {
+        "gap": FAR,
+        "duplicate-time": SAME_TIME,
+        "missing-episode": NO_EPISODE,
+        "missing-time": NO_TIME,
+    }
     for code, status in {**reasons, "missing-age": NO_AGE}.items():
         yield code, nw.col("status") == status
     followed = nw.col("status") == FOLLOWED
@@ -78,7 +101,10 @@ def _conditions(columns: Columns, schema: Any) -> Iterator[tuple[str, nw.Expr]]:
     }
     for part, (prefix, names) in parts.items():
         fields = {f"{prefix} {i}": columns.bins.get(name) for i, name in enumerate(names)}
-        yield f"missing-{part}", followed & reduce(or_, (nw.col(field).is_null() for field in fields))
+        yield (
+            f"missing-{part}",
+            followed & reduce(or_, (nw.col(field).is_null() for field in fields)),
+        )
         outside = [
             (nw.col(field) == 0) | (nw.col(field) == len(edges))
             for field, edges in fields.items()
@@ -99,7 +125,9 @@ def _leaving(columns: Columns, counts: TransitionCounts) -> dict[str, nw.Expr]:
         return {}
     labels = [counts.states.labels[i] for i in counts.terminal.tolist()]
     rows = [label if counts.states.is_product else (label,) for label in labels]
-    same = [reduce(and_, (nw.col(f"state {i}") == part for i, part in enumerate(row))) for row in rows]
+    same = [
+        reduce(and_, (nw.col(f"state {i}") == part for i, part in enumerate(row))) for row in rows
+    ]
     return {"after-terminal": (nw.col("status") == FOLLOWED) & reduce(or_, same)}
 
 
@@ -110,7 +138,10 @@ def _examples(frame: nw.LazyFrame[Any], raw: tuple[str, ...]) -> tuple[dict[str,
     frame = frame.select(**{name: nw.col(f"raw {name}") for name in raw})
     frame = frame.sort(ROW).head(NUM_EXAMPLES) if ROW in raw else frame.head(NUM_EXAMPLES)
     rows = frame.collect(backend="pyarrow").to_native().to_pylist()
-    return tuple({"row" if name == ROW else name: _plain(value) for name, value in row.items()} for row in rows)
+    return tuple(
+        {"row" if name == ROW else name: _plain(value) for name, value in row.items()}
+        for row in rows
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -119,7 +150,9 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
 
 
-def _out_of_order(prepared: nw.LazyFrame[Any], columns: Columns, raw: tuple[str, ...]) -> list[Finding]:
+def _out_of_order(
+    prepared: nw.LazyFrame[Any], columns: Columns, raw: tuple[str, ...]
+) -> list[Finding]:
     """Records with a next state of their own that have no place in an episode, or lead elsewhere than the episode goes.
 
     They are counted all the same; it is the order of decisions that they leave in doubt.
@@ -132,7 +165,9 @@ def _out_of_order(prepared: nw.LazyFrame[Any], columns: Columns, raw: tuple[str,
     shown = {f"raw following {name}": f"raw {name}" for name in columns.state}
     ordered, place = followed(prepared, {**then, **shown}, labels(columns))
     ordered = ordered.with_columns(place=place)
-    differs = reduce(or_, (nw.col(f"next {i}") != nw.col(f"then {i}") for i in range(len(columns.state))))
+    differs = reduce(
+        or_, (nw.col(f"next {i}") != nw.col(f"then {i}") for i in range(len(columns.state)))
+    )
     conditions = {reason: nw.col("place") == reason for reason in (NO_EPISODE, NO_TIME, SAME_TIME)}
     conditions[FOLLOWED] = (nw.col("place") == FOLLOWED) & differs
     sums = {f"{reason}": holds.cast(nw.Int64).sum() for reason, holds in conditions.items()}
@@ -148,7 +183,9 @@ def _out_of_order(prepared: nw.LazyFrame[Any], columns: Columns, raw: tuple[str,
 
 
 def _broken_chain(number: int) -> Finding:
-    message = f"{so_many(number)} whose next state is not the state of the next record of the episode"
+    message = (
+        f"{so_many(number)} whose next state is not the state of the next record of the episode"
+    )
     fix = (
         "Are records missing, or out of order? The next-state column is what counts; to importance sampling the next "
         "record begins an episode of its own"
@@ -161,11 +198,22 @@ def _single_records(prepared: nw.LazyFrame[Any], raw: tuple[str, ...]) -> list[F
     import narwhals as nw
 
     known = prepared.filter(~nw.col("episode").is_null())
-    sized = known.with_columns(size=nw.col("status").count().over("episode")).filter(nw.col("size") == 1)
-    number = sized.select(number=nw.len()).collect(backend="pyarrow").to_native().column("number").to_pylist()[0]
+    sized = known.with_columns(size=nw.col("status").count().over("episode")).filter(
+        nw.col("size") == 1
+    )
+    number = (
+        sized.select(number=nw.len())
+        .collect(backend="pyarrow")
+        .to_native()
+        .column("number")
+        .to_pylist()[0]
+    )
     if not number:
         return []
-    message, fix = f"{number} episodes have a single record, and so no transition", "Is the episode column right?"
+    message, fix = (
+        f"{number} episodes have a single record, and so no transition",
+        "Is the episode column right?",
+    )
     return [Finding("single-record", message, number, fix, _examples(sized, raw))]
 
 

@@ -67,6 +67,8 @@ class _Follower:
         require_feasible(row, state)
         return row
 
-    def observe(self, memory: Script, state: IntArray, action: IntArray, next_state: IntArray) -> None:
+    def observe(
+        self, memory: Script, state: IntArray, action: IntArray, next_state: IntArray
+    ) -> None:
         """Move on to the next epoch."""
         memory.epoch += 1

@@ -43,14 +43,18 @@ class Scripted(_Follower):
         if policy.ndim < 3:
             raise ValueError(f"a policy is [..., epoch, state, action]; got shape {policy.shape}")
         sums = policy.sum(axis=-1)
-        check_sums("policy", np.where(sums == 0, 1.0, sums), policy.shape[-1])  # zeros: no action is feasible
+        check_sums(
+            "policy", np.where(sums == 0, 1.0, sums), policy.shape[-1]
+        )  # zeros: no action is feasible
         object.__setattr__(self, "policy", frozen(policy))
 
     def start(self, counts: TransitionCounts, recent: Transitions | None = None) -> Script:
         """Memory at the first epoch; of the log only its shape is used."""
         sizes = (len(counts.states), len(counts.actions))
         if self.policy.shape[-2:] != sizes:
-            raise ValueError(f"the policy is over {self.policy.shape[-2:]} states and actions, the system has {sizes}")
+            raise ValueError(
+                f"the policy is over {self.policy.shape[-2:]} states and actions, the system has {sizes}"
+            )
         return Script(self.policy, batch_index(counts.shape))
 
 
@@ -66,7 +70,9 @@ class Rand(_Follower):
     def start(self, counts: TransitionCounts, recent: Transitions | None = None) -> Script:
         """Memory; the log is not used."""
         require_same_sizes(counts, self.ideal)
-        policy = np.broadcast_to(uniform_rule(self.ideal), (1, self.ideal.num_states, self.ideal.num_actions))
+        policy = np.broadcast_to(
+            uniform_rule(self.ideal), (1, self.ideal.num_states, self.ideal.num_actions)
+        )
         return Script(policy, batch_index(counts.shape))
 
 

@@ -200,7 +200,9 @@ PATIENCE = 1 - 1e-4
 """Where episodes end, what comes an epoch later is worth so much: of equally good ways the shorter is taken."""
 
 
-def worth_of(belief: Belief, past: Past, desire: Desire, uniform: FloatArray, since: int = 0) -> FloatArray:
+def worth_of(
+    belief: Belief, past: Past, desire: Desire, uniform: FloatArray, since: int = 0
+) -> FloatArray:
     """What the past was worth for today's goal: its behaviour's value between acting at random and the best: [...].
 
     The benefit of the doubt fades with its records and with those observed ``since``.
@@ -216,9 +218,18 @@ def worth_of(belief: Belief, past: Past, desire: Desire, uniform: FloatArray, si
 
     best = (past.visits * _look_ahead(belief, desire, SKILL_EPOCHS, greedy)).sum(axis=-1)
     done, random = value(past.behaviour), value(uniform)
-    always = Desire(np.ones((1, 1, belief.weight.shape[-2])), np.zeros((1, 1)), desire.ends, np.zeros(len(desire.ends)))
-    length = _look_ahead(belief, always, SKILL_EPOCHS, lambda mean, variance: (past.behaviour, mean))
-    spread = np.maximum(past.desire * (1 - past.desire), 0.0)  # a reward may have a mean outside [0, 1]
+    always = Desire(
+        np.ones((1, 1, belief.weight.shape[-2])),
+        np.zeros((1, 1)),
+        desire.ends,
+        np.zeros(len(desire.ends)),
+    )
+    length = _look_ahead(
+        belief, always, SKILL_EPOCHS, lambda mean, variance: (past.behaviour, mean)
+    )
+    spread = np.maximum(
+        past.desire * (1 - past.desire), 0.0
+    )  # a reward may have a mean outside [0, 1]
     error = np.sqrt(spread / (past.number + since + 1)) * (past.visits * length).sum(axis=-1)
     credit = BENEFIT * error
     worth = (done - random + credit) / np.maximum(best - random + credit, np.finfo(float).tiny)
@@ -248,7 +259,9 @@ def plan(
     worth = worth_of(belief, past, desire, uniform, since)
     allowed = uniform > 0
     spread = np.where(past.served, attitude.doubt(worth), Optimism().doubt(worth))[..., None, None]
-    known = normalise(np.where(allowed, belief.weight, 0.0))  # what was never tried does not make the rest doubtful
+    known = normalise(
+        np.where(allowed, belief.weight, 0.0)
+    )  # what was never tried does not make the rest doubtful
     example = np.where(allowed, (1 - ERROR) * past.example + ERROR * uniform, 1.0)
     leaning = EXAMPLE * attitude.example(worth)[..., None, None] * np.log(example)
 
@@ -307,7 +320,9 @@ class TLForesight:
     def __post_init__(self) -> None:
         require_horizon(self.horizon)
         if not 0 <= self.replan < np.inf:
-            raise ValueError(f"replan must be a share of the records, at least 0, not {self.replan}")
+            raise ValueError(
+                f"replan must be a share of the records, at least 0, not {self.replan}"
+            )
 
     def start(self, counts: TransitionCounts, recent: Transitions | None = None) -> Foresight:
         """Memory of the past log."""
@@ -328,7 +343,14 @@ class TLForesight:
         """The plan in use; made anew where the records have grown enough."""
         due = memory.planned + max(1.0, self.replan * (memory.past.number.min() + memory.planned))
         if memory.plan is None or memory.since >= due:
-            given = (memory.belief, memory.past, memory.desire, uniform_rule(self.ideal), self.attitude, self.horizon)
+            given = (
+                memory.belief,
+                memory.past,
+                memory.desire,
+                uniform_rule(self.ideal),
+                self.attitude,
+                self.horizon,
+            )
             memory.plan = plan(*given, memory.since)
             memory.planned = memory.since
         return memory.plan
@@ -337,7 +359,9 @@ class TLForesight:
         """The planned rule in the current states [...]: [..., A]."""
         return np.asarray(self.plan(memory).rule[(*memory.here, state)])
 
-    def observe(self, memory: Foresight, state: IntArray, action: IntArray, next_state: IntArray) -> None:
+    def observe(
+        self, memory: Foresight, state: IntArray, action: IntArray, next_state: IntArray
+    ) -> None:
         """Learn from one transition of each run."""
         memory.belief.observe(state, action, next_state)
         memory.since += 1

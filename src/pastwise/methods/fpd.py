@@ -55,5 +55,7 @@ class FPD(_Follower):
         """Memory at the first epoch; of the log only its shape is used."""
         sizes = (len(counts.states), len(counts.actions))
         if self.policy.shape[-2:] != sizes:
-            raise ValueError(f"the policy is over {self.policy.shape[-2:]} states and actions, the system has {sizes}")
+            raise ValueError(
+                f"the policy is over {self.policy.shape[-2:]} states and actions, the system has {sizes}"
+            )
         return Script(self.policy, batch_index(counts.shape))

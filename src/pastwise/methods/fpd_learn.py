@@ -71,7 +71,9 @@ class FPDLearn:
         require_feasible(row, state)
         return row
 
-    def observe(self, memory: Planning, state: IntArray, action: IntArray, next_state: IntArray) -> None:
+    def observe(
+        self, memory: Planning, state: IntArray, action: IntArray, next_state: IntArray
+    ) -> None:
         """Learn from one transition of each run."""
         memory.model.observe(state, action, next_state)
         if memory.script is not None:

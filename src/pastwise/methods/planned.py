@@ -19,7 +19,12 @@ from pastwise.methods.foresight import Pessimism, TLForesight
 from pastwise.models.learned import LearnedModel
 from pastwise.theory.exploration import EpsilonGreedy, Gate
 from pastwise.theory.fpd import first_rule, require_feasible
-from pastwise.theory.learning import default_prior_count, gather_evidence, learned_rule, prior_concentration
+from pastwise.theory.learning import (
+    default_prior_count,
+    gather_evidence,
+    learned_rule,
+    prior_concentration,
+)
 from pastwise.theory.similarity import Similarity
 
 HORIZON = 10
@@ -46,7 +51,9 @@ class Planned:
     exploring: float = 0.0
 
 
-def _tl(counts: TransitionCounts, ideal: IdealModel, prior_count: float | None, similarity: Similarity) -> Planned:
+def _tl(
+    counts: TransitionCounts, ideal: IdealModel, prior_count: float | None, similarity: Similarity
+) -> Planned:
     evidence = gather_evidence(counts, ideal, similarity)
     return Planned(learned_rule(evidence, prior_concentration(ideal, prior_count)))
 
@@ -56,7 +63,10 @@ def _tl_explore(
 ) -> Planned:
     """The gate is judged by the whole log: counts forget which records came last."""
     evidence = gather_evidence(counts, ideal, similarity)
-    rule, total = learned_rule(evidence, prior_concentration(ideal, prior_count)), counts.weight.sum()
+    rule, total = (
+        learned_rule(evidence, prior_concentration(ideal, prior_count)),
+        counts.weight.sum(),
+    )
     if total and evidence.sum() / total >= Gate().threshold:
         return Planned(rule)
     epsilon = EpsilonGreedy().epsilon
@@ -70,7 +80,9 @@ def _fpd_learn(
     rule = first_rule(LearnedModel(counts, background), ideal, HORIZON)
     require_feasible(rule, np.arange(len(rule)))
     with np.errstate(divide="ignore"):
-        wished = np.where(ideal.allowed & ideal.normalised, ideal.log_rule, 0.0)  # a reward is part of the value
+        wished = np.where(
+            ideal.allowed & ideal.normalised, ideal.log_rule, 0.0
+        )  # a reward is part of the value
         preference = np.log(rule) - wished
     zeros = np.zeros(rule.shape)
     return Planned(rule, preference - preference.max(axis=-1, keepdims=True), zeros, zeros)
@@ -96,7 +108,11 @@ METHODS: dict[str, Way] = {
 
 
 def plan_rule(
-    method: str, counts: TransitionCounts, ideal: IdealModel, similarity: Similarity, prior_count: float | None = None
+    method: str,
+    counts: TransitionCounts,
+    ideal: IdealModel,
+    similarity: Similarity,
+    prior_count: float | None = None,
 ) -> Planned:
     """The rule that a method learns from counts without leading axes."""
     if method not in METHODS:

@@ -56,7 +56,9 @@ class TL:
     def prior(self) -> FloatArray:
         """Prior concentration of each state and action: [S, A]."""
         concentration = prior_concentration(self.ideal, self.prior_count)
-        return frozen(np.broadcast_to(concentration, (self.ideal.num_states, self.ideal.num_actions)))
+        return frozen(
+            np.broadcast_to(concentration, (self.ideal.num_states, self.ideal.num_actions))
+        )
 
     @cached_property
     def allowed(self) -> BoolArray:
@@ -65,13 +67,17 @@ class TL:
 
     def start(self, counts: TransitionCounts, recent: Transitions | None = None) -> Evidence:
         """Memory of the past log."""
-        return Evidence(gather_evidence(counts, self.ideal, self.similarity), batch_index(counts.shape))
+        return Evidence(
+            gather_evidence(counts, self.ideal, self.similarity), batch_index(counts.shape)
+        )
 
     def rule(self, memory: Evidence, state: IntArray, rng: Random) -> FloatArray:
         """The learned rule in the current states [...]: [..., A]."""
         return learned_rule(memory.evidence[(*memory.here, state)], self.prior[state])
 
-    def observe(self, memory: Evidence, state: IntArray, action: IntArray, next_state: IntArray) -> None:
+    def observe(
+        self, memory: Evidence, state: IntArray, action: IntArray, next_state: IntArray
+    ) -> None:
         """Learn from one transition of each run."""
         self.add(memory, state, action, self.similarity(self.ideal, state, action, next_state))
 

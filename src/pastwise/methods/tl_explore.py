@@ -52,12 +52,19 @@ class TLExplore:
 
     def rule(self, memory: Exploration, state: IntArray, rng: Random) -> FloatArray:
         """The learned rule or, while the gate is open, the one to explore by: [..., A]."""
-        learned, place = self.learner.rule(memory.learned, state, rng), (*memory.learned.here, state)
+        learned, place = (
+            self.learner.rule(memory.learned, state, rng),
+            (*memory.learned.here, state),
+        )
         evidence = memory.learned.evidence[place] + self.learner.prior[state]
-        exploring = self.explore(Here(learned, self.uniform[state], evidence, memory.records[place]), rng)
+        exploring = self.explore(
+            Here(learned, self.uniform[state], evidence, memory.records[place]), rng
+        )
         return np.where(self.gate.is_open(memory.window)[..., None], exploring, learned)
 
-    def observe(self, memory: Exploration, state: IntArray, action: IntArray, next_state: IntArray) -> None:
+    def observe(
+        self, memory: Exploration, state: IntArray, action: IntArray, next_state: IntArray
+    ) -> None:
         """Learn from one transition of each run, and note its similarity."""
         weight = self.learner.similarity(self.learner.ideal, state, action, next_state)
         self.learner.add(memory.learned, state, action, weight)

@@ -53,7 +53,9 @@ class DenseBelief:
     def __init__(self, counts: TransitionCounts) -> None:
         S, A = len(counts.states), len(counts.actions)
         shape = (*counts.shape, S, A, S)
-        require_memory("a belief of each of several logs", shape, "take the logs one by one, or their total()")
+        require_memory(
+            "a belief of each of several logs", shape, "take the logs one by one, or their total()"
+        )
         mass = believed_mass(counts, np.full(len(counts.weight), 1 / S))
         records = group_sum(counts.key, counts.weight, prod(shape)).reshape(shape)
         self._concentration = records + (mass / S)[..., None, None, None]
@@ -97,12 +99,16 @@ class SparseBelief:
         pooled = group_sum(group, n, len(pair))
         self._entered = normalise(group_sum(following, n, S) + 1.0)
         others = np.maximum(pooled[group] - n, 0.0) + self._entered[following]
-        base = others / (of_state[s] - of_pair[s, counts.action] + 1.0)  # without the row's own records
+        base = others / (
+            of_state[s] - of_pair[s, counts.action] + 1.0
+        )  # without the row's own records
         self._mass = float(believed_mass(counts, base))
         starts = np.searchsorted(pair, np.arange(S + 1) * S)
         self._pooled = csr_array((pooled, pair % S, starts), shape=(S, S))
         self._counts, self._of_state = counts, of_state
-        self._matrix = csr_array((n, following, np.searchsorted(counts.row, np.arange(S * A + 1))), shape=(S * A, S))
+        self._matrix = csr_array(
+            (n, following, np.searchsorted(counts.row, np.arange(S * A + 1))), shape=(S * A, S)
+        )
         self._weight = of_pair + self._mass
 
     @property
@@ -118,7 +124,9 @@ class SparseBelief:
         """Mean and variance of values(next_state) under the mean row: [S] -> [S, A] twice."""
         weight, both = self.weight[..., None], np.stack([values, values**2], axis=-1)
         base = (self._pooled @ both + self._entered @ both) / (self._of_state + 1.0)[:, None]
-        means = ((self._matrix @ both).reshape(*weight.shape[:2], 2) + self._mass * base[:, None]) / weight
+        means = (
+            (self._matrix @ both).reshape(*weight.shape[:2], 2) + self._mass * base[:, None]
+        ) / weight
         return means[..., 0], np.maximum(means[..., 1] - means[..., 0] ** 2, 0.0)
 
     def moments_each(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -128,12 +136,19 @@ class SparseBelief:
 
     def _mean_each(self, values: FloatArray) -> FloatArray:
         (S, A), counts = self.weight.shape, self._counts
-        lines, columns = np.minimum(counts.state, values.shape[0] - 1), np.minimum(counts.action, values.shape[1] - 1)
+        lines, columns = (
+            np.minimum(counts.state, values.shape[0] - 1),
+            np.minimum(counts.action, values.shape[1] - 1),
+        )
         seen = counts.by_state_action(counts.weight * values[lines, columns, counts.next_state])
         base = np.empty((S, A))
         for a in range(A):
             table = values[:, min(a, values.shape[1] - 1)]
-            own = self._pooled @ table[0] if len(table) == 1 else np.asarray(self._pooled.multiply(table).sum(axis=1))
+            own = (
+                self._pooled @ table[0]
+                if len(table) == 1
+                else np.asarray(self._pooled.multiply(table).sum(axis=1))
+            )
             base[:, a] = (own + table @ self._entered) / (self._of_state + 1.0)
         return (seen + self._mass * base) / self._weight
 

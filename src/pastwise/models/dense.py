@@ -45,7 +45,9 @@ class DenseModel:
         self.transition = frozen(checked_probabilities("transition", transition))
         shape = self.transition.shape
         if len(shape) < 3 or shape[-3] != shape[-1] or shape[-2] == 0:
-            raise ValueError(f"a transition tensor is [..., state, action, next_state]; got shape {shape}")
+            raise ValueError(
+                f"a transition tensor is [..., state, action, next_state]; got shape {shape}"
+            )
         self.shape = shape[:-3]
         self.num_states, self.num_actions = shape[-1], shape[-2]
         self._blocks = ranges(shape[-3] * shape[-2], self.transition.nbytes // LARGE_BLOCK)
@@ -58,13 +60,17 @@ class DenseModel:
     @property
     def _rows(self) -> Any:
         """The tensor as matrices [*shape, S * A, S]."""
-        return self.transition.reshape(*self.shape, self.num_states * self.num_actions, self.num_states)
+        return self.transition.reshape(
+            *self.shape, self.num_states * self.num_actions, self.num_states
+        )
 
     @cached_property
     def _entries(self) -> Entries:
         key, exact = np.flatnonzero(self.transition), self.transition.astype(np.float64, copy=False)
         if exact is not self.transition:
-            exact = exact / exact.sum(axis=-1, keepdims=True)  # of rounded ones, else, the sum would tell in each epoch
+            exact = exact / exact.sum(
+                axis=-1, keepdims=True
+            )  # of rounded ones, else, the sum would tell in each epoch
         data = exact.ravel()[key]
         return Entries.by_key(key, data, self.shape, self.num_states, self.num_actions)
 
@@ -100,11 +106,15 @@ class DenseModel:
         values = np.asarray(values, dtype=np.float64)
         if values.shape[-1] != self.num_states:
             values = np.broadcast_to(values, (*values.shape[:-1], self.num_states))
-        return linear_expectation(self._apply, values, lambda mask: self._product(mask.astype(self.transition.dtype)))
+        return linear_expectation(
+            self._apply, values, lambda mask: self._product(mask.astype(self.transition.dtype))
+        )
 
     def _apply(self, values: FloatArray) -> FloatArray:
         if self.transition.dtype == np.float32:
-            middle = ((values.max(axis=-1) + values.min(axis=-1)) / 2)[..., None]  # what is left rounds finely
+            middle = ((values.max(axis=-1) + values.min(axis=-1)) / 2)[
+                ..., None
+            ]  # what is left rounds finely
             rest = self._product((values - middle).astype(np.float32))
             return np.asarray(rest + middle[..., None], dtype=np.float64)
         return self._product(values)

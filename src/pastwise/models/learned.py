@@ -26,7 +26,9 @@ def _absorbing(counts: TransitionCounts) -> TransitionCounts:
     """The counts with every terminal state leading to itself, once, and nowhere else."""
     S, A, ends = len(counts.states), len(counts.actions), counts.terminal
     kept = ~np.isin(counts.state, ends)
-    batch, end, action = (index.ravel() for index in np.meshgrid(np.arange(prod(counts.shape)), ends, np.arange(A)))
+    batch, end, action = (
+        index.ravel() for index in np.meshgrid(np.arange(prod(counts.shape)), ends, np.arange(A))
+    )
     key = np.concatenate([counts.key[kept], flat_key(batch, end, action, end, S, A)])
     weight = np.concatenate([counts.weight[kept], np.ones(len(end))])
     order = np.argsort(key)
@@ -64,7 +66,11 @@ class LearnedModel:
 
         if not (np.isfinite(background) and background > 0):
             raise ValueError(f"the background count must be positive, not {background}")
-        self.shape, self.num_states, self.num_actions = counts.shape, len(counts.states), len(counts.actions)
+        self.shape, self.num_states, self.num_actions = (
+            counts.shape,
+            len(counts.states),
+            len(counts.actions),
+        )
         self.background = background
         self._here = np.arange(prod(self.shape)).reshape(self.shape)
         row_background = np.full((*self.shape, self.num_states, self.num_actions), background)
@@ -79,7 +85,9 @@ class LearnedModel:
         self._entries = Entries.by_key(key, data, self.shape, self.num_states, self.num_actions)
         self._total, self._negentropy = np.empty((2, self._entries.num_rows))
         first, rows = self._entries.first, np.arange(self._entries.num_rows)
-        kernels.tally(first, data, self._background, self.num_states, rows, self._total, self._negentropy)
+        kernels.tally(
+            first, data, self._background, self.num_states, rows, self._total, self._negentropy
+        )
 
     @property
     def negentropy(self) -> FloatArray:
@@ -91,8 +99,13 @@ class LearnedModel:
 
     def plan(self, now: FloatArray, policy: FloatArray, log_gamma: FloatArray) -> None:
         """Fill in the rules of the first epochs, and ln gamma, from the end on."""
-        if not self._entries.plan(self._background, self._total, now, policy, log_gamma) and self._background.any():
-            for values in log_gamma[:0:-1]:  # the first that was impossible; what was made of it is not looked at
+        if (
+            not self._entries.plan(self._background, self._total, now, policy, log_gamma)
+            and self._background.any()
+        ):
+            for values in log_gamma[
+                :0:-1
+            ]:  # the first that was impossible; what was made of it is not looked at
                 self._refuse_impossible(values)
 
     def expect(self, values: FloatArray) -> FloatArray:
@@ -105,7 +118,9 @@ class LearnedModel:
         self._refuse_impossible(values)
         each = self.num_states // values.shape[-1]  # a single value stands for all next states
         unseen = self._by_state_action(self._background) * fold(np.add, values) * each
-        return np.asarray((self._entries.times_each(values) + unseen) / self._by_state_action(self._total))
+        return np.asarray(
+            (self._entries.times_each(values) + unseen) / self._by_state_action(self._total)
+        )
 
     def _refuse_impossible(self, values: FloatArray) -> None:
         if values.size and values.min() == -np.inf:
@@ -132,9 +147,13 @@ class LearnedModel:
 
         row, following = self._row(state, action), np.asarray(next_state)
         if row.shape != self.shape or following.shape != self.shape:
-            row, following = (broadcast("a record", index, self.shape) for index in (row, following))
+            row, following = (
+                broadcast("a record", index, self.shape) for index in (row, following)
+            )
         if row.dtype.kind + following.dtype.kind not in ("ii", "iu"):
-            raise IndexError(f"states and actions go by whole numbers, not {row.dtype} and {following.dtype}")
+            raise IndexError(
+                f"states and actions go by whole numbers, not {row.dtype} and {following.dtype}"
+            )
         entries, learned = self._entries, (self._total, self._negentropy)
         entries.first, entries.next_state, entries.data = kernels.observe(
             *entries.rows,

@@ -26,7 +26,9 @@ def prior_masses(num_states: int, most: float = MOST_MASS) -> FloatArray:
     return np.geomspace(LEAST_MASS, min(most, MOST_BACKGROUND * num_states), GRID)
 
 
-def prior_log_likelihood(counts: TransitionCounts, mass: FloatArray, base: FloatArray) -> FloatArray:
+def prior_log_likelihood(
+    counts: TransitionCounts, mass: FloatArray, base: FloatArray
+) -> FloatArray:
     """Log-likelihood of the log for each mass of the prior, by Dirichlet-multinomial rows: [..., grid].
 
     Parameters
@@ -38,7 +40,10 @@ def prior_log_likelihood(counts: TransitionCounts, mass: FloatArray, base: Float
     systems, per_system = prod(counts.shape), len(counts.states) * len(counts.actions)
     total = counts.by_state_action(counts.weight).reshape(systems, per_system)
     rows = np.stack([(gammaln(m) - gammaln(total + m)).sum(axis=-1) for m in mass], axis=-1)
-    system, once = counts.row // per_system, counts.weight == 1  # most of a large log; Gamma(1 + x) / Gamma(x) is x
+    system, once = (
+        counts.row // per_system,
+        counts.weight == 1,
+    )  # most of a large log; Gamma(1 + x) / Gamma(x) is x
     single = np.outer(group_sum(system, once, systems), np.log(mass))
     single += group_sum(system[once], np.log(base[once]), systems)[:, None]
     of, weight, base = system[~once], counts.weight[~once], base[~once]

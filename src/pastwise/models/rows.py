@@ -60,12 +60,16 @@ class Entries:
         self.num_states, self.num_actions, self.num_rows = num_states, num_actions, len(first) - 1
 
     @staticmethod
-    def by_key(key: IntArray, data: FloatArray, shape: tuple[int, ...], num_states: int, num_actions: int) -> Entries:
+    def by_key(
+        key: IntArray, data: FloatArray, shape: tuple[int, ...], num_states: int, num_actions: int
+    ) -> Entries:
         """The entries at these places, ascending, of the flat tensor."""
         row = key // num_states
         first = np.zeros(prod(shape) * num_states * num_actions + 1, dtype=np.int64)
         np.cumsum(np.bincount(row, minlength=len(first) - 1), out=first[1:])
-        return Entries(first, (key - row * num_states).astype(np.int32), data, shape, num_states, num_actions)
+        return Entries(
+            first, (key - row * num_states).astype(np.int32), data, shape, num_states, num_actions
+        )
 
     @property
     def rows(self) -> tuple[IntArray, Any, FloatArray]:
@@ -92,7 +96,9 @@ class Entries:
         """Sum of one number per entry over each row: [rows]."""
         return group_sum(self.row, values, self.num_rows)
 
-    def expect(self, unseen: FloatArray | None, total: FloatArray | None, values: FloatArray) -> FloatArray:
+    def expect(
+        self, unseen: FloatArray | None, total: FloatArray | None, values: FloatArray
+    ) -> FloatArray:
         """E[values(next_state) | state, action], [..., S] -> [..., S, A], of the entries and a weight beside them.
 
         That weight, of every next state, and the total of all are [rows]; without them, 0 and 1.
@@ -100,12 +106,19 @@ class Entries:
         from pastwise._numerics import kernels
 
         if values.shape != (*self.shape, self.num_states):
-            values = np.broadcast_to(values, np.broadcast_shapes(values.shape, (*self.shape, self.num_states)))
+            values = np.broadcast_to(
+                values, np.broadcast_shapes(values.shape, (*self.shape, self.num_states))
+            )
             require_last(self.shape, values.shape[:-1])
         out = np.empty((*values.shape, self.num_actions))
         rows = (*self.rows, unseen, total)
-        table, means = values.reshape(-1, self.num_states), out.reshape(-1, self.num_states * self.num_actions)
-        side_by_side(lambda states: kernels.expect(*rows, table, means, (0, len(table)), states), self.blocks)
+        table, means = (
+            values.reshape(-1, self.num_states),
+            out.reshape(-1, self.num_states * self.num_actions),
+        )
+        side_by_side(
+            lambda states: kernels.expect(*rows, table, means, (0, len(table)), states), self.blocks
+        )
         return out
 
     def plan(
@@ -131,7 +144,9 @@ class Entries:
         feasible = True
         for stop in range(horizon, 0, -step):
             epochs = (max(0, stop - step), stop)
-            feasible &= all(side_by_side(partial(kernels.plan, *rows, now, policy, log_gamma, epochs), parts))
+            feasible &= all(
+                side_by_side(partial(kernels.plan, *rows, now, policy, log_gamma, epochs), parts)
+            )
         return feasible
 
     def times_each(self, values: FloatArray) -> FloatArray:
@@ -140,5 +155,7 @@ class Entries:
         values = np.broadcast_to(values, np.broadcast_shapes(values.shape, full))
         goals = values.shape[: values.ndim - len(full)]
         where = np.unravel_index(self.row * self.num_states + self.next_state, full)
-        sums = [self.per_row(self.data * table[where]) for table in values.reshape(prod(goals), *full)]
+        sums = [
+            self.per_row(self.data * table[where]) for table in values.reshape(prod(goals), *full)
+        ]
         return np.array(sums).reshape(*goals, *full[:-1])

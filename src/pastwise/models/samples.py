@@ -16,7 +16,15 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, fold, group_sum, normalise, sample
+from pastwise._numerics.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    fold,
+    group_sum,
+    normalise,
+    sample,
+)
 from pastwise._numerics.checks import require_memory
 from pastwise.data.counts import TransitionCounts
 from pastwise.models.prior import FEW_STATES, prior_log_likelihood, prior_masses
@@ -49,7 +57,9 @@ class Base:
         Records of each state.
     """
 
-    def __init__(self, common: FloatArray, entries: FloatArray, own: FloatArray | None = None) -> None:
+    def __init__(
+        self, common: FloatArray, entries: FloatArray, own: FloatArray | None = None
+    ) -> None:
         self.common, self.entries, self.own = common, entries, own
         self.table = common[None] if own is None else normalise(own + common)
         self.lines = len(self.table)
@@ -62,7 +72,9 @@ class Base:
         own = np.zeros((1, S)) if self.own is None else self.own
         table = np.column_stack([own, np.ones(self.lines)])
         row, column = np.nonzero(table)
-        return Sparse(np.searchsorted(row, np.arange(self.lines + 1)), column, normalise(table)[row, column])
+        return Sparse(
+            np.searchsorted(row, np.arange(self.lines + 1)), column, normalise(table)[row, column]
+        )
 
     def line(self, state: IntArray) -> IntArray:
         """Line of the table that is a state's: [...] -> [...]."""
@@ -117,7 +129,9 @@ class PriorGrid:
     def of(cls, counts: TransitionCounts) -> PriorGrid:
         """The grid with its probabilities given the counts, by the likelihood of Dirichlet-multinomial rows."""
         mass, bases = prior_masses(len(counts.states), MOST_MASS), bases_of(counts)
-        log_likelihood = np.concatenate([prior_log_likelihood(counts, mass, base.entries) for base in bases])
+        log_likelihood = np.concatenate(
+            [prior_log_likelihood(counts, mass, base.entries) for base in bases]
+        )
         return cls(mass, bases, normalise(np.exp(log_likelihood - log_likelihood.max())))
 
     @classmethod
@@ -130,7 +144,9 @@ class PriorGrid:
         by_base = self.probability.reshape(len(self.bases), -1)
         base = int(sample(by_base.sum(axis=1), np.asarray(rng.random())))
         mass = normalise(by_base[base])
-        return self.mass[sample(np.broadcast_to(mass, (number, len(mass))), rng.random(number))], self.bases[base]
+        return self.mass[
+            sample(np.broadcast_to(mass, (number, len(mass))), rng.random(number))
+        ], self.bases[base]
 
     def mean(self) -> tuple[float, FloatArray]:
         """Mean mass, and the mean of the bases' tables: [1 or S, S]."""
@@ -261,7 +277,10 @@ class SparseDraws:
         if P >= kernels.LANES:
             raise ValueError(f"at most {kernels.LANES - 1} rules at once, not {P}")
         weight, barred = np.zeros((S, A, kernels.LANES - 1)), np.zeros((S, A))
-        weight[..., :P], barred[~np.broadcast_to(allowed, (S, A))] = np.moveaxis(rules, 0, -1), -np.inf
+        weight[..., :P], barred[~np.broadcast_to(allowed, (S, A))] = (
+            np.moveaxis(rules, 0, -1),
+            -np.inf,
+        )
 
         def epoch(worth: FloatArray) -> FloatArray:
             lanes = np.zeros((self.number, S, kernels.LANES))
@@ -288,7 +307,9 @@ class TransitionPosterior:
     def __init__(self, counts: TransitionCounts, background: float | None = None) -> None:
         self.num_states, self.num_actions = len(counts.states), len(counts.actions)
         self._counts = counts
-        self.prior = PriorGrid.of(counts) if background is None else PriorGrid.fixed(background, counts)
+        self.prior = (
+            PriorGrid.of(counts) if background is None else PriorGrid.fixed(background, counts)
+        )
 
     @property
     def draws_at_once(self) -> int:
@@ -300,7 +321,11 @@ class TransitionPosterior:
 
     def draw(self, number: int, rng: np.random.Generator) -> DrawnModels:
         """``number`` models, at most `draws_at_once`."""
-        return self._draw_dense(number, rng) if self.num_states <= FEW_STATES else self._draw_sparse(number, rng)
+        return (
+            self._draw_dense(number, rng)
+            if self.num_states <= FEW_STATES
+            else self._draw_sparse(number, rng)
+        )
 
     @cached_property
     def _tensor(self) -> FloatArray:
@@ -312,7 +337,9 @@ class TransitionPosterior:
         background = mass / self.num_states
         gamma = rng.standard_gamma(self._tensor + background[:, None, None, None])
         total = gamma.sum(axis=-1, keepdims=True)
-        even = np.full(self.num_states, 1 / self.num_states)  # all underflowed: the background is that small
+        even = np.full(
+            self.num_states, 1 / self.num_states
+        )  # all underflowed: the background is that small
         transition = np.where(total > 0, gamma / np.where(total > 0, total, 1.0), even)
         for end in self._counts.terminal:
             transition[:, end] = np.eye(self.num_states)[end]

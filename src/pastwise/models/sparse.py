@@ -39,7 +39,9 @@ class SparseModel:
         csr.eliminate_zeros()
         self.num_states, self.num_actions = csr.shape[1], num_actions
         if csr.shape[0] != self.num_states * num_actions:
-            raise ValueError(f"a sparse model is [S * A, S]; shape {csr.shape} does not fit A = {num_actions}")
+            raise ValueError(
+                f"a sparse model is [S * A, S]; shape {csr.shape} does not fit A = {num_actions}"
+            )
         checked_probabilities("entries", csr.data, sum_to_one=False)
         check_sums("row", np.asarray(csr.sum(axis=1)), self.num_states)
         first, next_state = csr.indptr.astype(np.int64), csr.indices.astype(np.int32)
@@ -65,4 +67,6 @@ class SparseModel:
 
     def row(self, state: IntArray, action: IntArray) -> FloatArray:
         """p(. | state, action): [S]."""
-        return np.asarray(self._entries.spread(np.array([int(state) * self.num_actions + int(action)]))[0])
+        return np.asarray(
+            self._entries.spread(np.array([int(state) * self.num_actions + int(action)]))[0]
+        )

@@ -37,7 +37,10 @@ def write(path: str | Path, tensors: Tensors, content: Mapping[str, Any]) -> Non
     text = json.dumps({"format": 1, **content}, ensure_ascii=False, allow_nan=False).encode()
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     if len(text) > MOST_IN_HEADER:
-        tensors[CONTENT], text = np.frombuffer(text, dtype=np.uint8), json.dumps({"format": FORMAT}).encode()
+        tensors[CONTENT], text = (
+            np.frombuffer(text, dtype=np.uint8),
+            json.dumps({"format": FORMAT}).encode(),
+        )
     with replacing(path) as beside:
         try:
             save_file(tensors, beside, {"pastwise": text.decode()})
@@ -69,7 +72,9 @@ def read(path: str | Path) -> tuple[Tensors, dict[str, Any]]:
     if type(version) is not int or version < 1:
         raise ValueError(f"{path} is damaged: format {version!r}")
     if version > FORMAT:
-        raise ValueError(f"{path} has format {version}; this version of pastwise reads up to {FORMAT}: upgrade it")
+        raise ValueError(
+            f"{path} has format {version}; this version of pastwise reads up to {FORMAT}: upgrade it"
+        )
     return tensors, content
 
 
@@ -111,17 +116,31 @@ def unpack_counts(tensors: Tensors, content: Mapping[str, Any]) -> TransitionCou
     size = len(states) * len(actions) * len(states) * (1 if tasks is None else len(tasks))
     for name in COUNTS:
         wanted = np.float64 if name.startswith("weight") else np.int64
-        require(tensors[name].dtype == wanted, f"{name} is of type {tensors[name].dtype}, not {np.dtype(wanted)}")
+        require(
+            tensors[name].dtype == wanted,
+            f"{name} is of type {tensors[name].dtype}, not {np.dtype(wanted)}",
+        )
     for name in ("key", "records", "weight", "weight_squared"):
         tensor = tensors[name]
-        require(tensor.shape == key.shape and tensor.ndim == 1, f"{name} has the wrong shape {tensor.shape}")
-        require(np.isfinite(tensor).all() and (tensor >= 0).all(), f"{name} has negative or undefined values")
-    require((np.diff(key) > 0).all() and (key < size).all(), "the keys of the transitions are out of order")
+        require(
+            tensor.shape == key.shape and tensor.ndim == 1,
+            f"{name} has the wrong shape {tensor.shape}",
+        )
+        require(
+            np.isfinite(tensor).all() and (tensor >= 0).all(),
+            f"{name} has negative or undefined values",
+        )
+    require(
+        (np.diff(key) > 0).all() and (key < size).all(),
+        "the keys of the transitions are out of order",
+    )
     inside = (terminal >= 0).all() and (terminal < len(states)).all()
     require(terminal.ndim == 1 and inside and (np.diff(terminal) > 0).all(), "bad terminal states")
     decay = None if content["decay"] is None else Decay(**content["decay"])
     columns = (key, tensors["records"], tensors["weight"], tensors["weight_squared"])
-    return TransitionCounts(states, actions, *columns, () if tasks is None else (len(tasks),), tasks, terminal, decay)
+    return TransitionCounts(
+        states, actions, *columns, () if tasks is None else (len(tasks),), tasks, terminal, decay
+    )
 
 
 def _pack_space(space: Space) -> dict[str, Any]:
@@ -131,9 +150,14 @@ def _pack_space(space: Space) -> dict[str, Any]:
 
 def _unpack_space(content: Mapping[str, Any]) -> Space:
     labels = content["labels"]
-    require(all(isinstance(name, str) for name in content["fields"]), "names of fields are not text")
+    require(
+        all(isinstance(name, str) for name in content["fields"]), "names of fields are not text"
+    )
     if isinstance(labels, Mapping):
-        require(type(labels["range"]) is int and 0 < labels["range"] <= MOST_LABELS, "an impossible number of labels")
+        require(
+            type(labels["range"]) is int and 0 < labels["range"] <= MOST_LABELS,
+            "an impossible number of labels",
+        )
         return Space(range(labels["range"]), tuple(content["fields"]))
     return Space([as_label(label) for label in labels], tuple(content["fields"]))
 

@@ -97,7 +97,9 @@ class Explanation:
             "actions": {
                 key_of(action): {
                     **vars(reason),
-                    "evidence": [{**vars(e), "next_state": key_of(e.next_state)} for e in reason.evidence],
+                    "evidence": [
+                        {**vars(e), "next_state": key_of(e.next_state)} for e in reason.evidence
+                    ],
                 }
                 for action, reason in self.actions.items()
             },
@@ -107,7 +109,10 @@ class Explanation:
     def __str__(self) -> str:
         lines = [f"In {key_of(self.state)}{'' if self.method == 'TL' else f', by {self.method}'}:"]
         for action, reason in sorted(self.actions.items(), key=lambda item: -item[1].probability):
-            lines += [f"  {key_of(action)}  {reason.probability:.4g}", *(f"    {line}" for line in reason.lines())]
+            lines += [
+                f"  {key_of(action)}  {reason.probability:.4g}",
+                *(f"    {line}" for line in reason.lines()),
+            ]
             if self.method == "TL_explore":
                 lines[-1] += " and for exploring"
         return "\n".join(lines)

@@ -27,10 +27,15 @@ def load(path: str | Path) -> TransferLearner:
         settings = content["settings"]
         shape = (len(counts.states), len(counts.actions))
         artefact.require(
-            "rule" in tensors and tensors["rule"].shape == shape, "the rule is missing or of a wrong shape"
+            "rule" in tensors and tensors["rule"].shape == shape,
+            "the rule is missing or of a wrong shape",
         )
-        artefact.require(settings["similarity"] in SIMILARITIES, f"unknown similarity {settings['similarity']!r}")
-        past = {artefact.as_label(task): Goal.from_dict(goal) for task, goal in content["past_goals"]}
+        artefact.require(
+            settings["similarity"] in SIMILARITIES, f"unknown similarity {settings['similarity']!r}"
+        )
+        past = {
+            artefact.as_label(task): Goal.from_dict(goal) for task, goal in content["past_goals"]
+        }
         learner = TransferLearner(
             Goal.from_dict(content["goal"]),
             agent=content.get("method", "TL"),
@@ -58,15 +63,22 @@ def _distrusted(path: str | Path) -> Iterator[None]:
 
 def _check_rule(stored: Any, learned: FloatArray) -> None:
     artefact.require(stored.dtype == np.float64, f"the rule is of type {stored.dtype}")
-    artefact.require(np.isfinite(stored).all() and (stored >= 0).all(), "the rule has values that are no probabilities")
+    artefact.require(
+        np.isfinite(stored).all() and (stored >= 0).all(),
+        "the rule has values that are no probabilities",
+    )
     artefact.require(np.allclose(stored.sum(axis=-1), 1), "the rule is not normalised")
-    artefact.require(np.allclose(stored, learned), "the rule does not follow from the counts and the goal")
+    artefact.require(
+        np.allclose(stored, learned), "the rule does not follow from the counts and the goal"
+    )
 
 
 def save_counts(counts: TransitionCounts, path: str | Path, columns: Columns | None = None) -> None:
     """Write counts to a safetensors file, with the columns that they were read by."""
     tensors, content = artefact.pack_counts(counts)
-    artefact.write(path, tensors, {**content, "columns": None if columns is None else columns.to_dict()})
+    artefact.write(
+        path, tensors, {**content, "columns": None if columns is None else columns.to_dict()}
+    )
 
 
 def load_counts(path: str | Path) -> tuple[TransitionCounts, Columns | None]:
@@ -83,6 +95,8 @@ def merge_counts(paths: Sequence[str | Path]) -> tuple[TransitionCounts, Columns
     (total, columns), *others = (load_counts(path) for path in paths)
     for path, (counts, other) in zip(paths[1:], others, strict=True):
         if other != columns:
-            raise ValueError(f"{path} was counted by other columns or bins than {paths[0]}; count both alike")
+            raise ValueError(
+                f"{path} was counted by other columns or bins than {paths[0]}; count both alike"
+            )
         total = total + counts
     return total, columns

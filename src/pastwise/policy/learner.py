@@ -122,14 +122,24 @@ class TransferLearner:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's arguments, as given."""
-        names = ("goal", "agent", "prior_count", "similarity", "past_goals", "divergence", "on_unseen")
+        names = (
+            "goal",
+            "agent",
+            "prior_count",
+            "similarity",
+            "past_goals",
+            "divergence",
+            "on_unseen",
+        )
         return {name: getattr(self, name) for name in names}
 
     def set_params(self, **params: Any) -> Self:
         """Change constructor arguments; what was fitted stays until `fit` is called again."""
         for name, value in params.items():
             if name not in self.get_params():
-                raise ValueError(f"unknown parameter {name!r}; known are {', '.join(self.get_params())}")
+                raise ValueError(
+                    f"unknown parameter {name!r}; known are {', '.join(self.get_params())}"
+                )
             setattr(self, name, value)
         return self
 
@@ -156,7 +166,9 @@ class TransferLearner:
         given = columns.pop("columns", None)
         if given is None:
             if not {"state", "action"} <= set(columns):
-                raise ValueError("which columns hold what? Give state=, action= and next_state=, or episode= and time=")
+                raise ValueError(
+                    "which columns hold what? Give state=, action= and next_state=, or episode= and time="
+                )
             given = Columns.of(**columns)
         found = read_log(log, given, as_of=as_of)
         self._learn(found.counts, found.columns, found.findings, library_of(log))
@@ -168,7 +180,11 @@ class TransferLearner:
         return self._learn(counts, columns, (), None)
 
     def _learn(
-        self, counts: TransitionCounts, columns: Columns | None, findings: tuple[Finding, ...], library: str | None
+        self,
+        counts: TransitionCounts,
+        columns: Columns | None,
+        findings: tuple[Finding, ...],
+        library: str | None,
     ) -> Self:
         """Learn from counts; what cannot be learned from is an error that leaves the learner as it was."""
         if self.agent not in METHODS:
@@ -178,7 +194,9 @@ class TransferLearner:
         if self.on_unseen not in ("prior", "refuse"):
             raise ValueError(f"on_unseen is 'prior' or 'refuse', not {self.on_unseen!r}")
         if counts.shape and counts.tasks is None:
-            raise ValueError("counts of several logs: take their total() first, or name them as tasks")
+            raise ValueError(
+                "counts of several logs: take their total() first, or name them as tasks"
+            )
         ideal = self.goal.on(counts.states, counts.actions)
         weighted = self._weighted(counts, ideal)
         self._fitted = Fitted(
@@ -208,7 +226,9 @@ class TransferLearner:
             past[counts.tasks.index(task)] = goal.on(counts.states, counts.actions)
         return weigh_tasks(zip(counts.split(), past, strict=True), ideal, self.divergence)
 
-    def update(self, state: Label, action: Label, next_state: Label, *, weight: float = 1.0) -> Self:
+    def update(
+        self, state: Label, action: Label, next_state: Label, *, weight: float = 1.0
+    ) -> Self:
         """Learn from one more record; the same as refitting with it.
 
         A record of known labels costs a time that does not depend on the log. New labels enlarge the spaces, and all
@@ -221,9 +241,15 @@ class TransferLearner:
             raise ValueError("a log of several tasks is updated by merging counts, with their task")
         states, actions = f.counts.states, f.counts.actions
         labels = [checked_label(label) for label in (state, action, next_state)]
-        known = [space.has(label) for space, label in zip((states, actions, states), labels, strict=True)]
+        known = [
+            space.has(label) for space, label in zip((states, actions, states), labels, strict=True)
+        ]
         if known[0] and states.index(labels[0]) in f.counts.terminal:
-            warnings.warn(f"a record that leaves the terminal state {state!r} was left out", LogWarning, stacklevel=2)
+            warnings.warn(
+                f"a record that leaves the terminal state {state!r} was left out",
+                LogWarning,
+                stacklevel=2,
+            )
             return self
         if not all(known):
             return self.merge(_one_record(labels, known, f.counts, weight))
@@ -307,7 +333,14 @@ class TransferLearner:
         """The learned rule of every state."""
         f = self._fit
         fallback = f.prior_rule if f.params["on_unseen"] == "prior" else None
-        return Rule(f.counts.states, f.counts.actions, f.rule(), f.evidence.sum(axis=-1), fallback, f.library)
+        return Rule(
+            f.counts.states,
+            f.counts.actions,
+            f.rule(),
+            f.evidence.sum(axis=-1),
+            fallback,
+            f.library,
+        )
 
     def rule(self, state: Label) -> dict[Label, float]:
         """The learned rule of one state, in a time that does not depend on the number of states.
@@ -344,9 +377,13 @@ class TransferLearner:
         states, actions = f.counts.states, f.counts.actions
         s = states.index(state)
         chosen = range(len(actions)) if action is None else [actions.index(action)]
-        return Explanation(states.labels[s], {actions.labels[a]: f.reason(s, a) for a in chosen}, f.params["agent"])
+        return Explanation(
+            states.labels[s], {actions.labels[a]: f.reason(s, a) for a in chosen}, f.params["agent"]
+        )
 
-    def evaluate(self, log: Any = None, *, initial: Mapping[Label, float] | None = None, **options: Any) -> Evaluation:
+    def evaluate(
+        self, log: Any = None, *, initial: Mapping[Label, float] | None = None, **options: Any
+    ) -> Evaluation:
         """Whether the rule is better than what was done and than acting at random, from the log alone.
 
         Parameters
@@ -364,7 +401,9 @@ class TransferLearner:
         if initial is not None:
             start = np.zeros(len(counts.states))
             start[counts.states.indices(initial)] = list(initial.values())
-        return evaluate_rule(self.rule_, self.support(), self._fit.params["goal"], counts, start, **options)
+        return evaluate_rule(
+            self.rule_, self.support(), self._fit.params["goal"], counts, start, **options
+        )
 
     def _counts_of(self, log: Any) -> TransitionCounts:
         """Counts as they are, or those of another log, with a warning of what it leaves out."""
@@ -375,7 +414,11 @@ class TransferLearner:
         return found.counts
 
     def estimates(
-        self, log: Any, horizon: int, propensity: str | None = None, counts: TransitionCounts | None = None
+        self,
+        log: Any,
+        horizon: int,
+        propensity: str | None = None,
+        counts: TransitionCounts | None = None,
     ) -> dict[str, dict[str, Any]]:
         """What the episodes of a log say of the rule by importance sampling and doubly robust.
 
@@ -419,14 +462,18 @@ class TransferLearner:
         params = self._fit.params
         similarity = getattr(params["similarity"], "__name__", "")
         if SIMILARITIES.get(similarity) is not params["similarity"]:
-            raise ValueError("only a learner with one of the library's own similarities can be saved")
+            raise ValueError(
+                "only a learner with one of the library's own similarities can be saved"
+            )
         if params["divergence"] is not kl_divergence:
             raise ValueError("only a learner with the library's own divergence can be saved")
         tensors, content = artefact.pack_counts(self.counts_)
         tensors["rule"] = self.rule_.probabilities
         content |= {
             "goal": params["goal"].to_dict(),
-            "past_goals": [[task, goal.to_dict()] for task, goal in (params["past_goals"] or {}).items()],
+            "past_goals": [
+                [task, goal.to_dict()] for task, goal in (params["past_goals"] or {}).items()
+            ],
             "method": params["agent"],
             "settings": {
                 "prior_count": params["prior_count"],
@@ -438,7 +485,9 @@ class TransferLearner:
         artefact.write(path, tensors, content)
 
 
-def _one_record(labels: list[Label], known: list[bool], counts: TransitionCounts, weight: float) -> TransitionCounts:
+def _one_record(
+    labels: list[Label], known: list[bool], counts: TransitionCounts, weight: float
+) -> TransitionCounts:
     """Counts of a single record with labels of which some are new."""
     spaces = (counts.states, counts.actions, counts.states)
     state, action, next_state = (
@@ -447,5 +496,7 @@ def _one_record(labels: list[Label], known: list[bool], counts: TransitionCounts
     )
     states = Space.sorted({state, next_state}, counts.states.fields)
     index = states.indices([state]), [0], states.indices([next_state])
-    one = TransitionCounts.from_records(*index, states, Space((action,), counts.actions.fields), weight)
+    one = TransitionCounts.from_records(
+        *index, states, Space((action,), counts.actions.fields), weight
+    )
     return replace(one, decay=counts.decay)

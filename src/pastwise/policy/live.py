@@ -48,20 +48,32 @@ class LivePolicy:
 
     def __init__(self, fitted: Fitted, seed: int | None = None) -> None:
         if not fitted.adds_up:
-            raise ValueError(f"only TL's rule adds up record by record, not that of {fitted.params['agent']}")
+            raise ValueError(
+                f"only TL's rule adds up record by record, not that of {fitted.params['agent']}"
+            )
         if fitted.counts.tasks is not None:
-            raise ValueError("a log of several tasks cannot be learned on record by record; merge counts instead")
+            raise ValueError(
+                "a log of several tasks cannot be learned on record by record; merge counts instead"
+            )
         self._fitted, self._random = fitted, Random(seed).random
-        counts, ideal, self._evidence = fitted.counts, fitted.ideal, fitted.evidence.copy()  # the learner goes on
+        counts, ideal, self._evidence = (
+            fitted.counts,
+            fitted.ideal,
+            fitted.evidence.copy(),
+        )  # the learner goes on
         self._actions = counts.actions.labels
         self._place = {action: index for index, action in enumerate(self._actions)}
         self._rows: dict[Label, Row] = {}
         self._seen: dict[tuple[Label, Label, Label], int] = {}
         self._arriving: dict[Label, float] = {}
-        self._factors = ideal.concerns_next_states_only and fitted.params["similarity"] is normalised_similarity
+        self._factors = (
+            ideal.concerns_next_states_only and fitted.params["similarity"] is normalised_similarity
+        )
         if self._factors:  # the similarity is a factor of the next state times one of the decision
             following = ideal.log_transition[0, 0]
-            self._arriving = dict(zip(counts.states.labels, np.exp(following - following.max()).tolist(), strict=True))
+            self._arriving = dict(
+                zip(counts.states.labels, np.exp(following - following.max()).tolist(), strict=True)
+            )
 
     def decide(self, state: Label) -> Label:
         """Draw an action by the learned rule of a state."""
@@ -71,7 +83,9 @@ class LivePolicy:
             left -= weight
             if left < 0:
                 return action
-        return max(zip(mass, self._actions, strict=True), key=lambda pair: pair[0])[1]  # rounding left a crumb
+        return max(zip(mass, self._actions, strict=True), key=lambda pair: pair[0])[
+            1
+        ]  # rounding left a crumb
 
     def observe(self, state: Label, action: Label, next_state: Label) -> None:
         """Learn from one record of known labels; the same as `TransferLearner.update`, up to rounding.
@@ -107,14 +121,18 @@ class LivePolicy:
         weight = records.astype(np.float64)
         task = np.zeros_like(records)
         decay = self._fitted.counts.decay
-        return TransitionCounts.from_groups(states, actions, (task, s, a, n), (records, weight, weight), decay=decay)
+        return TransitionCounts.from_groups(
+            states, actions, (task, s, a, n), (records, weight, weight), decay=decay
+        )
 
     def _known(self, *labels: Label) -> tuple[Label, Label, Label]:
         """The labels as the learner has them; one that it does not have is an error."""
         counts = self._fitted.counts
         spaces = (counts.states, counts.actions, counts.states)
         try:
-            state, action, next_state = (s.labels[s.index(label)] for s, label in zip(spaces, labels, strict=True))
+            state, action, next_state = (
+                s.labels[s.index(label)] for s, label in zip(spaces, labels, strict=True)
+            )
         except ValueError as error:
             raise ValueError(f"{error}; TransferLearner.update learns new labels") from None
         return state, action, next_state
@@ -123,12 +141,18 @@ class LivePolicy:
         """What is kept of a state, fetched when it is first asked for."""
         if state not in self._rows:
             f = self._fitted
-            index = known_index(f.counts.states, state, refuse=f.params["on_unseen"] == "refuse", stacklevel=4)
+            index = known_index(
+                f.counts.states, state, refuse=f.params["on_unseen"] == "refuse", stacklevel=4
+            )
             if index is None:
                 return f.prior_rule.tolist(), []
             label = f.counts.states.labels[index]  # the state may be asked for by its key
             if label not in self._rows:
-                factor = self._decision_factor(index) if self._factors and index not in f.counts.terminal else []
+                factor = (
+                    self._decision_factor(index)
+                    if self._factors and index not in f.counts.terminal
+                    else []
+                )
                 self._rows[label] = (self._evidence[index] + f.prior_of(index)).tolist(), factor
             self._rows[state] = self._rows[label]
         return self._rows[state]
@@ -148,12 +172,17 @@ class LivePolicy:
         ideal = self._fitted.ideal
         best, actions = int(ideal.log_transition[0, 0].argmax()), np.arange(len(self._actions))
         allowed = ideal.allowed[min(state, len(ideal.allowed) - 1)]
-        factor: list[float] = (normalised_similarity(ideal, state, actions, best) * allowed).tolist()
+        factor: list[float] = (
+            normalised_similarity(ideal, state, actions, best) * allowed
+        ).tolist()
         return factor
 
     def _similarity(self, *labels: Label) -> float:
         counts = self._fitted.counts
         spaces = (counts.states, counts.actions, counts.states)
-        f, (state, action, next_state) = self._fitted, (s.index(label) for s, label in zip(spaces, labels, strict=True))
+        f, (state, action, next_state) = (
+            self._fitted,
+            (s.index(label) for s, label in zip(spaces, labels, strict=True)),
+        )
         allowed = np.broadcast_to(f.ideal.allowed, f.evidence.shape)[state, action]
         return float(f.params["similarity"](f.ideal, state, action, next_state)) * bool(allowed)

@@ -127,12 +127,16 @@ class Rule(Mapping[Label, dict[Label, float]]):
         rows = zip(self.states.labels, self.probabilities, strict=True)
         with path.open("w", encoding="utf-8") as file:
             for mark, (state, row) in zip(chain("{", repeat(",")), rows, strict=False):
-                content = json.dumps({key_of(state): dict(zip(names, row.tolist(), strict=True))}, ensure_ascii=False)
+                content = json.dumps(
+                    {key_of(state): dict(zip(names, row.tolist(), strict=True))}, ensure_ascii=False
+                )
                 file.write(f"{mark}\n{content[1:-1]}")
             file.write("\n}\n")
 
     def _repr_html_(self) -> str:
-        return rule_table(self.to_dict(MAX_ROWS), (self.similarity[:MAX_ROWS] < WEAK).tolist(), len(self))
+        return rule_table(
+            self.to_dict(MAX_ROWS), (self.similarity[:MAX_ROWS] < WEAK).tolist(), len(self)
+        )
 
 
 def known_index(states: Space, state: Label, *, refuse: bool, stacklevel: int = 3) -> int | None:
@@ -173,5 +177,7 @@ def to_frame(columns: Mapping[str, Any], backend: str | None) -> Any:
 
     import narwhals as nw
 
-    chosen: Any = backend or next(name for name in ("pandas", "polars", "pyarrow") if find_spec(name))
+    chosen: Any = backend or next(
+        name for name in ("pandas", "polars", "pyarrow") if find_spec(name)
+    )
     return nw.from_dict(dict(columns), backend=chosen).to_native()

@@ -77,7 +77,9 @@ class Fitted:
         new = self.updates - self.planned_after
         if self.planned is None or new > patience * self.counts.num_records:
             p = self.params
-            self.planned = plan_rule(p["agent"], self.live.counts(), self.ideal, p["similarity"], p["prior_count"])
+            self.planned = plan_rule(
+                p["agent"], self.live.counts(), self.ideal, p["similarity"], p["prior_count"]
+            )
             self.planned_after = self.updates
         return self.planned
 
@@ -96,7 +98,9 @@ class Fitted:
         row = self.live.row(state, action)
         similarity = similarity_of(row, self.ideal, self.params["similarity"])
         if self.adds_up:
-            return self._by_similarity(state, action, row, similarity, float(self.row(state)[action]))
+            return self._by_similarity(
+                state, action, row, similarity, float(self.row(state)[action])
+            )
         plan = self.plan(0)
         probability = float(plan.rule[state, action])
         if plan.value is None:
@@ -104,7 +108,9 @@ class Fitted:
         share = row.weight / row.weight.sum()
         foreseen = [
             Foreseen(label, int(r), float(w), float(part))
-            for label, r, w, part in zip(self._labels(row), row.records, similarity, share, strict=True)
+            for label, r, w, part in zip(
+                self._labels(row), row.records, similarity, share, strict=True
+            )
         ]
         order = tuple(sorted(foreseen, key=lambda e: -e.share))
         if not np.broadcast_to(self.ideal.allowed, plan.rule.shape)[state, action]:
@@ -127,9 +133,15 @@ class Fitted:
         kept = (1 - exploring) / float(self.evidence[state].sum() + prior.sum())
         evidence = [
             Evidence(label, int(r), float(w), float(w) * kept)
-            for label, r, w in zip(self._labels(row), row.records, row.weight * similarity, strict=True)
+            for label, r, w in zip(
+                self._labels(row), row.records, row.weight * similarity, strict=True
+            )
         ]
-        uniform = np.broadcast_to(uniform_rule(self.ideal), self.evidence.shape)[state, action] if exploring else 0.0
+        uniform = (
+            np.broadcast_to(uniform_rule(self.ideal), self.evidence.shape)[state, action]
+            if exploring
+            else 0.0
+        )
         of_prior = float(prior[action] * kept + exploring * uniform)
         return Reason(probability, of_prior, tuple(sorted(evidence, key=lambda e: -e.share)))
 

@@ -50,14 +50,18 @@ class Support:
     def to_frame(self, backend: str | None = None) -> Any:
         """A row for each state."""
         lists = self._lists()
-        return to_frame({**_field_columns(self.states, "state", lists), **lists}, backend or self.backend)
+        return to_frame(
+            {**_field_columns(self.states, "state", lists), **lists}, backend or self.backend
+        )
 
     def warnings(self) -> list[str]:
         """States whose rule rests on too little, in words."""
         weak = np.setdiff1d(np.flatnonzero(self.arrays.similarity < WEAK), self.terminal)
         if not len(weak):
             return []
-        names = ", ".join(key_of(self.states.labels[i]) for i in weak[:5]) + (", ..." if len(weak) > 5 else "")
+        names = ", ".join(key_of(self.states.labels[i]) for i in weak[:5]) + (
+            ", ..." if len(weak) > 5 else ""
+        )
         return [
             f"{len(weak)} of {len(self.states)} states rest on a total similarity below {WEAK:g}, "
             f"less than one record that serves the goal: {names}"

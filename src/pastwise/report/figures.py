@@ -42,7 +42,9 @@ def require_matplotlib() -> None:
         raise ValueError("figures need matplotlib: pip install 'pastwise[plot]'")
 
 
-def _axes(width: float, height: float, rows: int = 1, columns: int = 1, **shared: Any) -> tuple[Figure, list[Axes]]:
+def _axes(
+    width: float, height: float, rows: int = 1, columns: int = 1, **shared: Any
+) -> tuple[Figure, list[Axes]]:
     """A figure of the house's style with its axes, row by row."""
     require_matplotlib()
     from matplotlib.figure import Figure
@@ -65,14 +67,24 @@ def method_name(method: str) -> str:
     return rf"{stem}$_{{\mathrm{{{rest}}}}}$" if rest else stem
 
 
-def _boxes(axes: Axes, values: Sequence[IntArray], positions: Sequence[float], colours: Sequence[str]) -> None:
+def _boxes(
+    axes: Axes, values: Sequence[IntArray], positions: Sequence[float], colours: Sequence[str]
+) -> None:
     """A box for each group of values [runs] with every run behind it."""
     jitter = np.random.default_rng(0)
     for group, position, colour in zip(values, positions, colours, strict=True):
         x = position + jitter.uniform(-0.3, 0.3, len(group))
         visible, size = float(np.clip(60 / len(group), 0.15, 0.5)), 3 if len(group) <= 300 else 1.5
         axes.plot(
-            x, group, ".", color=colour, alpha=visible, markersize=size, markeredgewidth=0, zorder=1, rasterized=True
+            x,
+            group,
+            ".",
+            color=colour,
+            alpha=visible,
+            markersize=size,
+            markeredgewidth=0,
+            zorder=1,
+            rasterized=True,
         )
     line: dict[str, Any] = {"linewidth": 0.9, "color": "black"}
     axes.boxplot(
@@ -97,9 +109,16 @@ def gain_boxplot(gains: Mapping[str, IntArray], past: str, most: int = 100) -> F
     positions = [i + (0.3 if method in REFERENCES else 0.0) for i, method in enumerate(gains)]
     _boxes(axes, list(gains.values()), positions, [_colour(method) for method in gains])
     if any(method in REFERENCES for method in gains):
-        border = next(p for p, method in zip(positions, gains, strict=True) if method in REFERENCES) - 0.65
+        border = (
+            next(p for p, method in zip(positions, gains, strict=True) if method in REFERENCES)
+            - 0.65
+        )
         axes.axvline(border, color="0.7", linewidth=0.6, linestyle=":")
-    axes.set_xticks(positions, [method_name(method) for method in gains], fontsize=6.5 if len(gains) < 8 else 5.5)
+    axes.set_xticks(
+        positions,
+        [method_name(method) for method in gains],
+        fontsize=6.5 if len(gains) < 8 else 5.5,
+    )
     axes.set_ylabel("gain (visits to $s^1$)")
     axes.set(ylim=(0, most + 3), xlim=(-0.6, positions[-1] + 0.7))
     axes.set_title(f"past goal {PAST_NAMES[past]}; {len(gains['Rand'])} runs", fontsize=8)
@@ -114,7 +133,12 @@ def difference_boxplot(differences: Mapping[str, Mapping[str, IntArray]]) -> Fig
     figure, panels = _axes(COLUMN, 5.4, rows=len(differences), sharex=True, sharey=True)
     for axes, (past, methods) in zip(panels, differences.items(), strict=True):
         axes.axhline(0, color="0.5", linewidth=0.8, zorder=0.5)
-        _boxes(axes, list(methods.values()), range(len(methods)), [_colour(method) for method in methods])
+        _boxes(
+            axes,
+            list(methods.values()),
+            range(len(methods)),
+            [_colour(method) for method in methods],
+        )
         axes.set_xticks(range(len(methods)), [method_name(method) for method in methods])
         axes.set_title(f"past goal {PAST_NAMES[past]}", fontsize=8)
     figure.supylabel("gain minus gain of Rand", fontsize=8)
@@ -141,8 +165,17 @@ def timing_plot(sizes: Sequence[int], seconds: Mapping[str, FloatArray]) -> Figu
         colour, marker = styles[name]
         stem, _, note = name.partition(" ")
         axes.fill_between(sizes, low, high, color=colour, alpha=0.25, linewidth=0)
-        axes.plot(sizes, median, marker=marker, markersize=4, color=colour, label=f"{method_name(stem)} {note}")
-    axes.set(xscale="log", yscale="log", xlabel="number of states", ylabel="time to the first rule (ms)")
+        axes.plot(
+            sizes,
+            median,
+            marker=marker,
+            markersize=4,
+            color=colour,
+            label=f"{method_name(stem)} {note}",
+        )
+    axes.set(
+        xscale="log", yscale="log", xlabel="number of states", ylabel="time to the first rule (ms)"
+    )
     axes.legend(frameon=False, fontsize=7)
     return figure
 
@@ -214,7 +247,9 @@ def before_after(picture: PolicyPicture) -> Figure:
 def _cut(picture: PolicyPicture) -> str:
     """For a title: how much is drawn, where that is not all."""
     number = len(picture.states)
-    return f"\nthe first {MAX_STATES_DRAWN} of {number:,} states" if number > MAX_STATES_DRAWN else ""
+    return (
+        f"\nthe first {MAX_STATES_DRAWN} of {number:,} states" if number > MAX_STATES_DRAWN else ""
+    )
 
 
 def _short(label: str) -> str:
@@ -243,7 +278,9 @@ def _heat(axes: Axes, picture: PolicyPicture, rule: FloatArray, opacity: FloatAr
     axes.imshow(colours, aspect="auto")
     axes.grid(visible=False)
     actions, states = map(_short, picture.actions), map(_short, picture.states[:shown])
-    axes.set_xticks(range(len(picture.actions)), list(actions), rotation=30, ha="right", parse_math=False)
+    axes.set_xticks(
+        range(len(picture.actions)), list(actions), rotation=30, ha="right", parse_math=False
+    )
     axes.set_yticks(range(shown), list(states), parse_math=False)
     for state, row in enumerate(rule[:shown]):
         for action, probability in enumerate(row):
@@ -264,7 +301,15 @@ def similarity_histogram(similarity: FloatArray, records: IntArray) -> Figure:
     figure, (axes,) = _axes(COLUMN, 2.2)
     edges = np.linspace(0, 1, 21)
     counts, _ = np.histogram(similarity, bins=edges, weights=records)
-    axes.bar(edges[:-1], counts, width=0.05, align="edge", color=COLOURS["TL"], edgecolor="white", linewidth=0.4)
+    axes.bar(
+        edges[:-1],
+        counts,
+        width=0.05,
+        align="edge",
+        color=COLOURS["TL"],
+        edgecolor="white",
+        linewidth=0.4,
+    )
     axes.set(xlabel="similarity to the goal", ylabel="past records", xlim=(0, 1))
     if (counts > 0).sum() > 1 and counts.max() > 50 * counts[counts > 0].min():
         axes.set_yscale("log")
@@ -275,7 +320,9 @@ def value_plot(values: Mapping[str, tuple[float, float, float]], measure: str) -
     """Mean and interval of each policy: name -> mean, low, high."""
     figure, (axes,) = _axes(COLUMN, 0.8 + 0.3 * len(values))
     for place, (name, (mean, low, high)) in enumerate(values.items()):
-        colour = COLOURS.get({"new": "TL", "logged": "clone", "random": "Rand"}.get(name, name), "#000000")
+        colour = COLOURS.get(
+            {"new": "TL", "logged": "clone", "random": "Rand"}.get(name, name), "#000000"
+        )
         axes.plot([low, high], [place, place], color=colour, linewidth=2)
         axes.plot(mean, place, "o", color=colour, markersize=5)
     axes.set_yticks(range(len(values)), list(values))
@@ -290,13 +337,17 @@ def coverage_plot(
     coverage: Mapping[str, Mapping[str, Sequence[float]]], records: Sequence[int], wanted: float
 ) -> Figure:
     """Coverage of stated intervals against the number of records: quantity -> past -> rates [records]."""
-    figure, panels = _axes(COLUMN, 2.0 * len(coverage), rows=len(coverage), sharex=True, sharey=True)
+    figure, panels = _axes(
+        COLUMN, 2.0 * len(coverage), rows=len(coverage), sharex=True, sharey=True
+    )
     markers = "osv^D"
     colours = [COLOURS[name] for name in ("TL", "optimum", "FPD_learn", "FPD", "clone")]
     for axes, (quantity, pasts) in zip(panels, coverage.items(), strict=True):
         axes.axhline(wanted, color="0.5", linewidth=0.8, linestyle="--")
         for (past, rates), marker, colour in zip(pasts.items(), markers, colours, strict=False):
-            axes.plot(records, rates, marker=marker, color=colour, markersize=4, linewidth=1.2, label=past)
+            axes.plot(
+                records, rates, marker=marker, color=colour, markersize=4, linewidth=1.2, label=past
+            )
         axes.set(xscale="log", ylim=(0.4, 1.0), ylabel="coverage")
         axes.set_title(quantity, fontsize=8)
         axes.set_xticks(list(records), [str(k) for k in records])
@@ -306,12 +357,18 @@ def coverage_plot(
     return figure
 
 
-def transfer_plot(summary: Sequence[Mapping[str, Any]], references: Sequence[Mapping[str, Any]]) -> Figure:
+def transfer_plot(
+    summary: Sequence[Mapping[str, Any]], references: Sequence[Mapping[str, Any]]
+) -> Figure:
     """Success against the size of the log, a panel for each setting: mean and interval of every method."""
     figure, panels = _axes(COLUMN, 2.1 * len(references), rows=len(references))
     lines = {"logged": ":", "random": "--", "optimum": "-"}
     for axes, reference in zip(panels, references, strict=True):
-        rows = [r for r in summary if (r["system"], r["past"]) == (reference["system"], reference["past"])]
+        rows = [
+            r
+            for r in summary
+            if (r["system"], r["past"]) == (reference["system"], reference["past"])
+        ]
         for name, style in lines.items():
             axes.axhline(reference[name], color="0.55", linewidth=0.8, linestyle=style, label=name)
         for method in dict.fromkeys(r["method"] for r in rows):
@@ -320,13 +377,22 @@ def transfer_plot(summary: Sequence[Mapping[str, Any]], references: Sequence[Map
             colour = COLOURS.get(method, "#000000")
             axes.plot(sizes, means, "o-", color=colour, markersize=3, linewidth=1.2, label=method)
             axes.fill_between(
-                sizes, [r["low"] for r in own], [r["high"] for r in own], color=colour, alpha=0.15, linewidth=0
+                sizes,
+                [r["low"] for r in own],
+                [r["high"] for r in own],
+                color=colour,
+                alpha=0.15,
+                linewidth=0,
             )
         axes.set(xscale="log", ylabel="success")
         axes.set_title(f"{reference['system']}, logged for: {reference['past']}", fontsize=7)
     panels[-1].set_xlabel("episodes in the log", fontsize=8)
     figure.legend(
-        *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=6, frameon=False
+        *panels[0].get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=4,
+        fontsize=6,
+        frameon=False,
     )
     return figure
 
@@ -336,7 +402,15 @@ def online_plot(survival: Mapping[str, Sequence[float]], patients: int) -> Figur
     figure, (axes,) = _axes(COLUMN, 2.2)
     for name, shares in survival.items():
         place = (np.arange(len(shares)) + 0.5) * patients / len(shares)
-        axes.plot(place, shares, "o-", color=COLOURS.get(name, "#000000"), markersize=3, linewidth=1.2, label=name)
+        axes.plot(
+            place,
+            shares,
+            "o-",
+            color=COLOURS.get(name, "#000000"),
+            markersize=3,
+            linewidth=1.2,
+            label=name,
+        )
     axes.set(xlabel="patients treated", ylabel="survival")
     axes.legend(frameon=False, fontsize=6.5)
     return figure

@@ -19,7 +19,9 @@ def rule_table(rule: Mapping[str, Mapping[str, float]], weak: Sequence[bool], nu
         f'<tr style="opacity:{0.45 if dim else 1}"><th>{escape(state)}</th>{"".join(map(_cell, row.values()))}</tr>'
         for (state, row), dim in zip(list(rule.items())[:MAX_ROWS], weak, strict=False)
     ]
-    more = f"<caption>the first {MAX_ROWS} of {number:,} states</caption>" if number > MAX_ROWS else ""
+    more = (
+        f"<caption>the first {MAX_ROWS} of {number:,} states</caption>" if number > MAX_ROWS else ""
+    )
     return f"<table>{more}<thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 

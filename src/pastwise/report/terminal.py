@@ -16,7 +16,10 @@ MAX_ROWS = 40
 
 
 def rule_table(
-    rule: Mapping[str, Mapping[str, float]], support: Mapping[str, Mapping[str, float]], weak: float, number: int
+    rule: Mapping[str, Mapping[str, float]],
+    support: Mapping[str, Mapping[str, float]],
+    weak: float,
+    number: int,
 ) -> Table:
     """A decision rule with what it rests on; rows with less similarity than ``weak`` are dimmed.
 
@@ -25,7 +28,9 @@ def rule_table(
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(caption=f"the first {MAX_ROWS} of {number:,} states" if number > MAX_ROWS else None)
+    table = Table(
+        caption=f"the first {MAX_ROWS} of {number:,} states" if number > MAX_ROWS else None
+    )
     table.add_column("state")  # labels are Text: in plain strings rich would find markup and emoji
     for action in next(iter(rule.values())):
         table.add_column(Text(action), justify="right")
@@ -35,7 +40,9 @@ def rule_table(
         behind = support[state]
         cells = [Text(f"{p:.3f}", style=_shade(p)) for p in row.values()]
         numbers = [f"{behind['records']:,}", f"{behind['similarity']:.3g}"]
-        table.add_row(Text(state), *cells, *numbers, style="dim" if behind["similarity"] < weak else None)
+        table.add_row(
+            Text(state), *cells, *numbers, style="dim" if behind["similarity"] < weak else None
+        )
     return table
 
 
@@ -56,8 +63,16 @@ def findings_table(findings: Sequence[Mapping[str, Any]]) -> Table:
     for title in ("code", "rows", "what", "examples", "what to do"):
         table.add_column(title, overflow="fold", justify="right" if title == "rows" else "left")
     for finding in findings:
-        examples = "\n".join(", ".join(f"{k}={v}" for k, v in example.items()) for example in finding["examples"])
-        cells = (finding["code"], f"{finding['rows']:,}", finding["message"], examples, finding["fix"])
+        examples = "\n".join(
+            ", ".join(f"{k}={v}" for k, v in example.items()) for example in finding["examples"]
+        )
+        cells = (
+            finding["code"],
+            f"{finding['rows']:,}",
+            finding["message"],
+            examples,
+            finding["fix"],
+        )
         table.add_row(*map(Text, cells))
     return table
 
@@ -74,8 +89,13 @@ def gains_table(rows: Sequence[Mapping[str, Any]]) -> Table:
         table.add_column(f"past {past}", justify="right")
     for method in dict.fromkeys(row["method"] for row in rows):
         cells = (by_key[past, method] for past in pasts)
-        spread = ("" if cell["se"] is None else f" ± {cell['se']:.1f}" for cell in (by_key[p, method] for p in pasts))
-        table.add_row(method, *(f"{cell['mean']:.1f}{se}" for cell, se in zip(cells, spread, strict=True)))
+        spread = (
+            "" if cell["se"] is None else f" ± {cell['se']:.1f}"
+            for cell in (by_key[p, method] for p in pasts)
+        )
+        table.add_row(
+            method, *(f"{cell['mean']:.1f}{se}" for cell, se in zip(cells, spread, strict=True))
+        )
     return table
 
 
@@ -83,21 +103,34 @@ def value_table(evaluation: Mapping[str, Any]) -> Table:
     """Values of policies with their intervals, then what they rest on."""
     from rich.table import Table
 
-    table = Table(title=f"{evaluation['measure']}: mean and 90 % interval, {evaluation['draws']:,} draws")
+    table = Table(
+        title=f"{evaluation['measure']}: mean and 90 % interval, {evaluation['draws']:,} draws"
+    )
     for title in ("policy", "mean", "low", "high"):
         table.add_column(title, justify="left" if title == "policy" else "right")
     digits = decimals(value["mean"] for value in evaluation["values"].values()) + 1
     for name, value in evaluation["values"].items():
         table.add_row(name, *(f"{value[key]:.{digits}f}" for key in ("mean", "low", "high")))
     for name, value in evaluation["estimates"].items():
-        cells = ("undefined" if value[key] is None else f"{value[key]:.{digits}f}" for key in ("mean", "low", "high"))
-        table.add_row(f"score of an episode, {name if name == 'logged' else 'new, by ' + name}", *cells)
+        cells = (
+            "undefined" if value[key] is None else f"{value[key]:.{digits}f}"
+            for key in ("mean", "low", "high")
+        )
+        table.add_row(
+            f"score of an episode, {name if name == 'logged' else 'new, by ' + name}", *cells
+        )
         if name != "logged":
             unseen = f"{100 * value['without_overlap']:.0f} % of its decisions were never logged"
-            table.add_row(f"  rests on {value['effective_episodes']:.1f} episodes; {unseen}", style="dim")
+            table.add_row(
+                f"  rests on {value['effective_episodes']:.1f} episodes; {unseen}", style="dim"
+            )
     for name, value in evaluation["support"].items():
         shown = (
-            f"{value:.4g}" if isinstance(value, float) else f"{len(value)}" if isinstance(value, list) else f"{value:,}"
+            f"{value:.4g}"
+            if isinstance(value, float)
+            else f"{len(value)}"
+            if isinstance(value, list)
+            else f"{value:,}"
         )
         table.add_row(f"support: {name.replace('_', ' ')}", shown, "", "", style="dim")
     return table

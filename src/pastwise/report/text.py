@@ -30,11 +30,21 @@ def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
 
 def claims_page(claims: Sequence[Mapping[str, Any]], runs: int, explanation: str) -> str:
     """The claims as a page of Markdown, the verdict first."""
-    lines = ["# What the paper claims, and what was measured", "", f"{runs} runs. {explanation}", ""]
-    lines += ["| claim | verdict | measured difference [95 % interval] | remark |", "|---|---|---|---|"]
+    lines = [
+        "# What the paper claims, and what was measured",
+        "",
+        f"{runs} runs. {explanation}",
+        "",
+    ]
+    lines += [
+        "| claim | verdict | measured difference [95 % interval] | remark |",
+        "|---|---|---|---|",
+    ]
     for claim in claims:
         measured = "<br>".join(f"{m['what']}: {_interval(m)}" for m in claim["measured"])
-        lines.append(f"| {claim['claim']} | **{claim['verdict']}** | {measured} | {claim['remark']} |")
+        lines.append(
+            f"| {claim['claim']} | **{claim['verdict']}** | {measured} | {claim['remark']} |"
+        )
     return "\n".join([*lines, ""])
 
 
@@ -52,7 +62,10 @@ def decimals(values: Iterable[float]) -> int:
 
 def online_page(survival: Mapping[str, Sequence[float]], patients: int) -> str:
     """Shares of survivors, agent -> each tenth of the patients, as a table of Markdown."""
-    lines = [f"Survival of {patients:,} patients while the agent learns: all, first tenth, last tenth", ""]
+    lines = [
+        f"Survival of {patients:,} patients while the agent learns: all, first tenth, last tenth",
+        "",
+    ]
     lines += ["| agent | all | first | last |", "|---|---|---|---|"]
     for name, shares in survival.items():
         mean = sum(shares) / len(shares)

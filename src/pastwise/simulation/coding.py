@@ -148,9 +148,17 @@ def _parts(space: Any, values: Any) -> list[NDArray[Any]]:
     """The numbers of an element of a space, each []; or of a stack of elements, as Minari keeps them, each [number]."""
     spaces = require_gymnasium().spaces
     if isinstance(space, spaces.Tuple):
-        return [part for each, value in zip(space.spaces, values, strict=True) for part in _parts(each, value)]
+        return [
+            part
+            for each, value in zip(space.spaces, values, strict=True)
+            for part in _parts(each, value)
+        ]
     array = np.asarray(values)
-    flat = array.reshape(*array.shape[: array.ndim - len(space.shape)], -1) if space.shape else array[..., None]
+    flat = (
+        array.reshape(*array.shape[: array.ndim - len(space.shape)], -1)
+        if space.shape
+        else array[..., None]
+    )
     return [flat[..., place] for place in range(flat.shape[-1])]
 
 
@@ -161,7 +169,9 @@ def _element(space: Any, numbers: Iterator[Any]) -> Any:
         return tuple(_element(each, numbers) for each in space.spaces)
     if isinstance(space, spaces.Discrete):
         return int(next(numbers))
-    return np.array([next(numbers) for _ in range(prod(space.shape))], dtype=space.dtype).reshape(space.shape)
+    return np.array([next(numbers) for _ in range(prod(space.shape))], dtype=space.dtype).reshape(
+        space.shape
+    )
 
 
 def _edges(name: str, given: int | Sequence[float], bounds: tuple[float, float]) -> Cut:
@@ -195,9 +205,16 @@ def _axes(leaves: list[Leaf], names: Sequence[str], bins: Bins | None) -> tuple[
         raise ValueError("bins are for continuous observations; these are discrete")
     each = [bins] * continuous if isinstance(bins, (int, np.integer)) else list(bins or ())
     if len(each) != continuous:
-        raise ValueError(f"bins: {continuous} continuous dimensions need as many entries, not {len(each)}")
-    if any(isinstance(given, str) or not isinstance(given, (int, np.integer, Sequence, np.ndarray)) for given in each):
-        raise ValueError(f"bins: edges or a number of bins for each continuous dimension, not {bins!r}")
+        raise ValueError(
+            f"bins: {continuous} continuous dimensions need as many entries, not {len(each)}"
+        )
+    if any(
+        isinstance(given, str) or not isinstance(given, (int, np.integer, Sequence, np.ndarray))
+        for given in each
+    ):
+        raise ValueError(
+            f"bins: edges or a number of bins for each continuous dimension, not {bins!r}"
+        )
     cuts = iter(each)
     return tuple(
         Whole(name, leaf) if isinstance(leaf, range) else _edges(name, next(cuts), leaf)
@@ -211,13 +228,21 @@ def _index(axes: tuple[Whole | Cut, ...], parts: list[NDArray[Any]]) -> IntArray
     return np.asarray(np.ravel_multi_index(codes, tuple(map(len, axes))), dtype=np.int64)
 
 
-def _space(labels: Sequence[Sequence[Label]], names: tuple[str, ...], what: str, instead: str) -> Space:
+def _space(
+    labels: Sequence[Sequence[Label]], names: tuple[str, ...], what: str, instead: str
+) -> Space:
     """All combinations of the fields' labels; of a single field, its labels."""
     number = prod(map(len, labels))
     if number > MAX_STATES:
         advice = f"give fewer bins, or {instead}" if what == "state" else instead
-        many = f"{number:,}" if number < 10**15 else f"about 10^{round(number.bit_length() * log10(2))}"
-        raise ValueError(f"there are {many} {what}s, and more than {MAX_STATES:,} are not enumerated: {advice}")
+        many = (
+            f"{number:,}"
+            if number < 10**15
+            else f"about 10^{round(number.bit_length() * log10(2))}"
+        )
+        raise ValueError(
+            f"there are {many} {what}s, and more than {MAX_STATES:,} are not enumerated: {advice}"
+        )
     return Space(tuple(product(*labels)) if len(names) > 1 else tuple(labels[0]), names)
 
 
@@ -261,23 +286,34 @@ class Coding:
 
         Spaces that are not taken are an error that says what to do ``instead``.
         """
-        leaves, acts = _leaves(observation_space, "observation", instead), _leaves(action_space, "action", instead)
+        leaves, acts = (
+            _leaves(observation_space, "observation", instead),
+            _leaves(action_space, "action", instead),
+        )
         if any(isinstance(leaf, tuple) for leaf in acts):
-            raise ValueError(f"actions are continuous (Box), and pastwise chooses among finitely many: {instead}")
+            raise ValueError(
+                f"actions are continuous (Box), and pastwise chooses among finitely many: {instead}"
+            )
         names = _names("state", len(leaves)) if fields is None else tuple(fields)
         if isinstance(fields, str) or len(names) != len(leaves):
-            raise ValueError(f"fields: an observation has {len(leaves)} fields, which need as many names: {fields!r}")
+            raise ValueError(
+                f"fields: an observation has {len(leaves)} fields, which need as many names: {fields!r}"
+            )
         axes = _axes(leaves, names, bins)
         labels, all_names = [axis.labels for axis in axes], names
         if ends:
             if GOING_ON in ends:
-                raise ValueError(f"ends: {GOING_ON!r} is what an episode is called that has not ended")
+                raise ValueError(
+                    f"ends: {GOING_ON!r} is what an episode is called that has not ended"
+                )
             labels, all_names = [*labels, [GOING_ON, *ends]], (*names, "end")
         did = _names("action", len(acts))
         columns = [*all_names, *(f"next_{name}" for name in all_names), *did, *TABLE]
         repeated = [name for name in all_names if columns.count(name) > 1]
         if repeated:
-            raise ValueError(f"fields: {repeated[0]!r} is taken, or named twice; choose another name")
+            raise ValueError(
+                f"fields: {repeated[0]!r} is taken, or named twice; choose another name"
+            )
         action_axes = _axes(acts, did, None)
         actions = _space([axis.labels for axis in action_axes], did, "action", instead)
         states = _space(labels, all_names, "state", instead)
@@ -297,7 +333,9 @@ class Coding:
         for place, holds in enumerate(self.ends.values(), start=1):
             if holds(label, reward):
                 return state + place
-        raise ValueError(f"ends: none of {', '.join(self.ends)} holds for the end in {label!r} with reward {reward:g}")
+        raise ValueError(
+            f"ends: none of {', '.join(self.ends)} holds for the end in {label!r} with reward {reward:g}"
+        )
 
     def action(self, actions: Any) -> IntArray:
         """Index of an action in the environment's own form, or of each of a stack of them."""
@@ -317,11 +355,15 @@ class Coding:
                 f"not {type(policy).__name__}"
             )
         given = draw(self.states.labels[state], rng)
-        label = tuple(given.ravel().tolist()) if isinstance(given, np.ndarray) else checked_label(given)
+        label = (
+            tuple(given.ravel().tolist()) if isinstance(given, np.ndarray) else checked_label(given)
+        )
         try:
             return self.actions.index(label)
         except ValueError as error:
-            raise ValueError(f"the policy gave an action that the environment does not have: {error}") from None
+            raise ValueError(
+                f"the policy gave an action that the environment does not have: {error}"
+            ) from None
 
     def ended(self, state: IntArray, next_state: IntArray, terminated: BoolArray) -> IntArray:
         """Indices of the terminal states; one that episodes also go on from is an error."""

@@ -69,10 +69,17 @@ class GymSystem:
     """
 
     def __init__(
-        self, env: Any, bins: Bins | None = None, *, fields: Sequence[str] | None = None, ends: Ends | None = None
+        self,
+        env: Any,
+        bins: Bins | None = None,
+        *,
+        fields: Sequence[str] | None = None,
+        ends: Ends | None = None,
     ) -> None:
         self.env = _environment(env)
-        self.coding = Coding.of(self.env.observation_space, self.env.action_space, bins, fields, ends)
+        self.coding = Coding.of(
+            self.env.observation_space, self.env.action_space, bins, fields, ends
+        )
         self.states, self.actions = self.coding.states, self.coding.actions
         self.shape: tuple[int, ...] = ()
         self.terminated = self.truncated = False
@@ -104,7 +111,9 @@ class GymSystem:
             raise ValueError("no episode has begun; call reset first")
         if int(state) != self._state:
             here, there = self.states.labels[self._state], self.states.labels[int(state)]
-            raise ValueError(f"the environment is in the state {here!r} and cannot be set to {there!r}")
+            raise ValueError(
+                f"the environment is in the state {here!r} and cannot be set to {there!r}"
+            )
         if self.truncated and not self.terminated:
             raise ValueError(
                 "the episode was cut off (truncated) and what follows is not known; call reset, or make the "
@@ -117,7 +126,11 @@ class GymSystem:
 
     def _advance(self, action: int) -> None:
         self.observation, reward, terminated, truncated, _ = self.env.step(self.coding.act(action))
-        self.reward, self.terminated, self.truncated = float(reward), bool(terminated), bool(truncated)
+        self.reward, self.terminated, self.truncated = (
+            float(reward),
+            bool(terminated),
+            bool(truncated),
+        )
         self._state = int(self.coding.state(self.observation))
         if self.terminated:
             self._state = self.coding.end(self._state, self.reward)
@@ -133,7 +146,9 @@ def _environment(env: Any) -> Any:
         except gymnasium.error.Error as error:
             raise ValueError(f"{env!r} cannot be made: {error}") from None
     if not isinstance(env, gymnasium.Env):
-        raise ValueError(f"an environment of gymnasium is needed, or the id of one, not {type(env).__name__}")
+        raise ValueError(
+            f"an environment of gymnasium is needed, or the id of one, not {type(env).__name__}"
+        )
     return env
 
 
@@ -219,7 +234,9 @@ class EpisodeLog:
     def counts(self) -> TransitionCounts:
         """How often each transition occurred, over all states of the environment, with its terminal states."""
         records = (self.state, self.action, self.next_state)
-        return TransitionCounts.from_records(*records, self.states, self.actions).ending_in(self.terminal)
+        return TransitionCounts.from_records(*records, self.states, self.actions).ending_in(
+            self.terminal
+        )
 
     @cached_property
     def episodes(self) -> Episodes:
@@ -232,7 +249,9 @@ class EpisodeLog:
         fields = self.states.fields
         ends = [self.states.labels[index] for index in self.terminal.tolist()]
         nexts = [f"next_{name}" for name in fields]
-        return Columns.of(fields, self.actions.fields, nexts, episode="episode", time="time", terminal=ends)
+        return Columns.of(
+            fields, self.actions.fields, nexts, episode="episode", time="time", terminal=ends
+        )
 
     @property
     def table(self) -> dict[str, list[Any]]:
@@ -270,7 +289,10 @@ class EpisodeLog:
         """
         last = np.flatnonzero(self.terminated)
         labels = (self.states.labels[index] for index in self.next_state[last].tolist())
-        good = sum(bool(holds(label, reward)) for label, reward in zip(labels, self.reward[last].tolist(), strict=True))
+        good = sum(
+            bool(holds(label, reward))
+            for label, reward in zip(labels, self.reward[last].tolist(), strict=True)
+        )
         return good / self.num_episodes
 
 
@@ -330,8 +352,20 @@ def collect(
             except Exception as error:
                 if time > 0 or isinstance(error, ValueError):
                     raise
-                raise ValueError(f"the environment does not take a first step after reset: {error}") from error
-            records.append((int(state), action, int(next_state), system.reward, system.terminated, episode, time))
+                raise ValueError(
+                    f"the environment does not take a first step after reset: {error}"
+                ) from error
+            records.append(
+                (
+                    int(state),
+                    action,
+                    int(next_state),
+                    system.reward,
+                    system.terminated,
+                    episode,
+                    time,
+                )
+            )
             observations[-1].append(deepcopy(system.observation))
             state = next_state
             if system.ended:
@@ -340,7 +374,9 @@ def collect(
     return EpisodeLog(system.coding, s, a, n, r, ended, e, t, observations, system.env.spec)
 
 
-def policy_of(rule: Policy, env: Any, rng: np.random.Generator, bins: Bins | None = None) -> Callable[[Any], Any]:
+def policy_of(
+    rule: Policy, env: Any, rng: np.random.Generator, bins: Bins | None = None
+) -> Callable[[Any], Any]:
     """A learned rule as a function that takes an observation and gives an action, both in the environment's own form.
 
     Parameters

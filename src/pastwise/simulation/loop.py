@@ -66,7 +66,10 @@ class FiniteSystem:
 
     def __init__(self, model: TransitionModel, initial: ArrayLike | None = None) -> None:
         self.model, self.shape = model, model.shape
-        self.states, self.actions = Space.of_size(model.num_states), Space.of_size(model.num_actions)
+        self.states, self.actions = (
+            Space.of_size(model.num_states),
+            Space.of_size(model.num_actions),
+        )
         start = np.full(len(self.states), 1 / len(self.states)) if initial is None else initial
         checked = checked_probabilities("initial", start)
         self.initial = frozen(broadcast("initial", checked, (*self.shape, len(self.states))))
@@ -119,7 +122,9 @@ def run(
         raise ValueError(f"num_steps must be at least 1, not {num_steps}")
     world, choice, coins = rng.spawn(3)
     shape = system.shape
-    past = TransitionCounts.empty(system.states, system.actions, shape) if counts is None else counts
+    past = (
+        TransitionCounts.empty(system.states, system.actions, shape) if counts is None else counts
+    )
     memory = agent.start(past, recent)
     states = np.empty((num_steps + 1, *shape), dtype=np.int64)
     actions = np.empty((num_steps, *shape), dtype=np.int64)

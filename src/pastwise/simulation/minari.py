@@ -16,9 +16,7 @@ from pastwise.data.counts import TransitionCounts
 from pastwise.simulation.coding import Bins, Coding, Ends
 from pastwise.simulation.gymnasium import EpisodeLog
 
-MAKE_TABLE = (
-    "make a table with a row for each step, and count that by count_transitions, whose bins= cut states and actions"
-)
+MAKE_TABLE = "make a table with a row for each step, and count that by count_transitions, whose bins= cut states and actions"
 """What to do about a dataset whose observations or actions are not taken."""
 
 
@@ -29,12 +27,18 @@ def _minari() -> Any:
         import minari
         import PIL  # noqa: F401
     except ImportError as error:
-        raise ValueError(f"datasets need Minari: pip install 'pastwise[minari]' ({error})") from None
+        raise ValueError(
+            f"datasets need Minari: pip install 'pastwise[minari]' ({error})"
+        ) from None
     return minari
 
 
 def counts_of(
-    dataset: Any, bins: Bins | None = None, *, fields: Sequence[str] | None = None, ends: Ends | None = None
+    dataset: Any,
+    bins: Bins | None = None,
+    *,
+    fields: Sequence[str] | None = None,
+    ends: Ends | None = None,
 ) -> TransitionCounts:
     """Count the transitions of a dataset of Minari.
 
@@ -50,12 +54,18 @@ def counts_of(
     minari = _minari()
     opened = _load(minari, dataset) if isinstance(dataset, str) else dataset
     if not isinstance(opened, minari.MinariDataset):
-        raise ValueError(f"a dataset of Minari is needed, or the id of one, not {type(dataset).__name__}")
-    coding = Coding.of(opened.observation_space, opened.action_space, bins, fields, ends, MAKE_TABLE)
+        raise ValueError(
+            f"a dataset of Minari is needed, or the id of one, not {type(dataset).__name__}"
+        )
+    coding = Coding.of(
+        opened.observation_space, opened.action_space, bins, fields, ends, MAKE_TABLE
+    )
     records = [_records(coding, episode) for episode in opened.iterate_episodes()]
     if not records:
         raise ValueError(f"the dataset {opened.id!r} has no episodes")
-    state, action, next_state, terminated = (np.concatenate(column) for column in zip(*records, strict=True))
+    state, action, next_state, terminated = (
+        np.concatenate(column) for column in zip(*records, strict=True)
+    )
     counts = TransitionCounts.from_records(state, action, next_state, coding.states, coding.actions)
     return counts.ending_in(coding.ended(state, next_state, terminated))
 
@@ -111,11 +121,18 @@ def to_minari(log: EpisodeLog, dataset_id: str, **details: Any) -> Any:
 
     found = DATASET_ID_RE.fullmatch(dataset_id)
     if not found or found["version"] is None:
-        raise ValueError(f"{dataset_id!r} is no id of a dataset: it looks like name-v0 or namespace/name-v0")
+        raise ValueError(
+            f"{dataset_id!r} is no id of a dataset: it looks like name-v0 or namespace/name-v0"
+        )
     path = get_dataset_path(dataset_id)
     if path.exists():
-        raise ValueError(f"there is a dataset {dataset_id!r} in {path} already; choose another name or version")
-    spaces = {"observation_space": log.coding.observation_space, "action_space": log.coding.action_space}
+        raise ValueError(
+            f"there is a dataset {dataset_id!r} in {path} already; choose another name or version"
+        )
+    spaces = {
+        "observation_space": log.coding.observation_space,
+        "action_space": log.coding.action_space,
+    }
     options = {**spaces, **_source(log), **details}
     try:
         with warnings.catch_warnings():
@@ -132,14 +149,19 @@ def _buffers(log: EpisodeLog) -> list[Any]:
 
     coding, buffers = log.coding, []
     starts = np.flatnonzero(log.time == 0)
-    for observations, mine in zip(log.observations, np.split(np.arange(len(log.time)), starts[1:]), strict=True):
+    for observations, mine in zip(
+        log.observations, np.split(np.arange(len(log.time)), starts[1:]), strict=True
+    ):
         terminated = log.terminated[mine]
         truncated = np.zeros_like(terminated)
         truncated[-1] = not terminated[-1]
         buffers.append(
             EpisodeBuffer(
                 observations=_stacked(coding.observation_space, list(observations)),
-                actions=_stacked(coding.action_space, [coding.act(action) for action in log.action[mine].tolist()]),
+                actions=_stacked(
+                    coding.action_space,
+                    [coding.act(action) for action in log.action[mine].tolist()],
+                ),
                 rewards=log.reward[mine].tolist(),
                 terminations=terminated.tolist(),
                 truncations=truncated.tolist(),
@@ -162,5 +184,8 @@ def _stacked(space: Any, elements: list[Any]) -> Any:
     from gymnasium import spaces
 
     if isinstance(space, spaces.Tuple):
-        return tuple(_stacked(part, [element[i] for element in elements]) for i, part in enumerate(space.spaces))
+        return tuple(
+            _stacked(part, [element[i] for element in elements])
+            for i, part in enumerate(space.spaces)
+        )
     return np.asarray(elements, dtype=space.dtype)

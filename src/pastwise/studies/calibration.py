@@ -121,7 +121,9 @@ def outcomes(cell: Cell, systems: int, draws: int, seed: int) -> Iterator[Outcom
         samples = sample_values(TransitionPosterior(counts), rules, task, draws, seed=i, threads=1)
         if len(samples.values) < draws:
             raise KeyboardInterrupt
-        truth = task.values(DenseDraws(model.transition[i : i + 1]), np.stack(list(rules.values())))[0, :3]
+        truth = task.values(
+            DenseDraws(model.transition[i : i + 1]), np.stack(list(rules.values()))
+        )[0, :3]
         yield _outcome(samples.values[:, :3], truth)
 
 
@@ -163,7 +165,10 @@ class Calibration:
 
     def content(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {"settings": {"systems": self.systems, "draws": self.draws, "seed": self.seed}, "rows": self.rows}
+        return {
+            "settings": {"systems": self.systems, "draws": self.draws, "seed": self.seed},
+            "rows": self.rows,
+        }
 
     def write(self, directory: Path) -> None:
         """Write the table, the rates and the figure into a folder."""
@@ -187,12 +192,16 @@ class Calibration:
         """Rates over all sizes and ways to draw rows, for a past and a number of records."""
         chosen = [r for r in self.rows if r["past"] == past and r["num_records"] == num_records]
         names = [f.name for f in fields(Outcome)]
-        return {name: float(np.mean([row[name] for row in chosen])) for name in names} | _alarm_rates(chosen)
+        return {
+            name: float(np.mean([row[name] for row in chosen])) for name in names
+        } | _alarm_rates(chosen)
 
 
 def _alarm_rates(rows: list[dict[str, Any]]) -> dict[str, float]:
     """Share of the harmful cases that the alarm caught, and of the harmless ones in which it sounded."""
-    harmful, harmless = (sum(row[name] * row["systems"] for row in rows) for name in ("harmful", "harmless"))
+    harmful, harmless = (
+        sum(row[name] * row["systems"] for row in rows) for name in ("harmful", "harmless")
+    )
     caught, false = (sum(row[name] for row in rows) for name in ("caught", "false_alarms"))
     return {
         "alarm_caught": caught / harmful if harmful else float("nan"),
@@ -200,7 +209,9 @@ def _alarm_rates(rows: list[dict[str, Any]]) -> dict[str, float]:
     }
 
 
-def calibrate(systems: int = 100, draws: int = 400, seed: int = 0, work: Work | None = None) -> Calibration:
+def calibrate(
+    systems: int = 100, draws: int = 400, seed: int = 0, work: Work | None = None
+) -> Calibration:
     """Run the study: ``systems`` random systems in each of the cells."""
     tasks = [partial(_rates, cell, systems, draws, seed) for cell in cells()]
     settings = {"study": "calibration", "systems": systems, "draws": draws, "seed": seed}

@@ -73,16 +73,28 @@ class Claim:
     def flat(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         measured = [
-            {"what": c.what, "difference": c.difference.mean, "low": c.difference.low, "high": c.difference.high}
+            {
+                "what": c.what,
+                "difference": c.difference.mean,
+                "low": c.difference.low,
+                "high": c.difference.high,
+            }
             for c in self.comparisons
         ]
-        return {"claim": self.claim, "verdict": self.verdict, "measured": measured, "remark": self.remark}
+        return {
+            "claim": self.claim,
+            "verdict": self.verdict,
+            "measured": measured,
+            "remark": self.remark,
+        }
 
 
 def judge(gains: Gains, timing: Timing | None) -> list[Claim]:
     """Every claim, judged on these gains and, where it was measured, this timing."""
 
-    def compare(past: str, method: str, other: str, above: float = -inf, below: float = inf) -> Comparison:
+    def compare(
+        past: str, method: str, other: str, above: float = -inf, below: float = inf
+    ) -> Comparison:
         one, two = gains[past, method], gains[past, other]
         what = f"{method} - {other}, {past} (means {one.mean():.2f} and {two.mean():.2f})"
         return Comparison(what, Interval.of(one - two), above, below)
@@ -93,20 +105,28 @@ def judge(gains: Gains, timing: Timing | None) -> list[Claim]:
 
     headline = "Under mismodelling the learned policy beats the FPD policy (TL above FPD_learn)"
     return [
-        Claim("TL does worse than random when the past goal was another (p3)", [compare("p3", "TL", "Rand", below=0)]),
+        Claim(
+            "TL does worse than random when the past goal was another (p3)",
+            [compare("p3", "TL", "Rand", below=0)],
+        ),
         Claim(
             "Exploration lifts TL slightly above random (p3)",
             [compare("p3", "TL_explore", "Rand", above=0, below=SLIGHTLY)],
         ),
         Claim(
             "Both stay far below FPD (p3)",
-            [compare("p3", "TL", "FPD", below=-FAR), compare("p3", "TL_explore", "FPD", below=-FAR)],
+            [
+                compare("p3", "TL", "FPD", below=-FAR),
+                compare("p3", "TL_explore", "FPD", below=-FAR),
+            ],
         ),
         Claim(
             "TL is nearly equal to FPD when the goals overlap (p12)",
             [compare("p12", "TL", "FPD", above=-NEARLY, below=NEARLY)],
         ),
-        Claim("TL outperforms FPD when the goals coincide (p1)", [compare("p1", "TL", "FPD", above=0)]),
+        Claim(
+            "TL outperforms FPD when the goals coincide (p1)", [compare("p1", "TL", "FPD", above=0)]
+        ),
         Claim(
             "Exploration costs little when the goals coincide (p1)",
             [compare("p1", "TL_explore", "TL", above=-SLIGHTLY, below=SAME)],
@@ -116,7 +136,10 @@ def judge(gains: Gains, timing: Timing | None) -> list[Claim]:
             [between_pasts("FPD", "p3", "p1"), between_pasts("FPD", "p12", "p1")],
             "here by construction: it does not read the log, and the random numbers of a run are shared",
         ),
-        *(Claim(f"{headline}, {past}", [compare(past, "TL", "FPD_learn", above=0)]) for past in ("p3", "p12", "p1")),
+        *(
+            Claim(f"{headline}, {past}", [compare(past, "TL", "FPD_learn", above=0)])
+            for past in ("p3", "p12", "p1")
+        ),
         _time_claim(timing),
     ]
 
@@ -126,12 +149,20 @@ def _time_claim(timing: Timing | None) -> Claim:
     if timing is None:
         return Claim(claim, [], "not measured: the timing was skipped")
     tl = timing.growth("TL_explore")
-    slower, sparse = (Interval.of(timing.growth(f"FPD_learn ({kind})") - tl) for kind in ("dense", "sparse"))
-    ratio = {name: timing.median(name)[-1] / timing.median("TL_explore")[-1] for name in timing.seconds}
+    slower, sparse = (
+        Interval.of(timing.growth(f"FPD_learn ({kind})") - tl) for kind in ("dense", "sparse")
+    )
+    ratio = {
+        name: timing.median(name)[-1] / timing.median("TL_explore")[-1] for name in timing.seconds
+    }
     remark = (
         f"at {timing.sizes[-1]} states FPD_learn on the dense tensor takes {ratio['FPD_learn (dense)']:.0f} times as "
         f"long as TL; kept as sparse counts plus a constant, with the same result, {ratio['FPD_learn (sparse)']:.0f} "
         f"times, and the exponents differ by {sparse.mean:.2f} only: most of the gap that the paper shows is the "
         "tensor's, not the method's"
     )
-    return Claim(claim, [Comparison("exponent of FPD_learn (dense) - of TL_explore", slower, above=0)], remark)
+    return Claim(
+        claim,
+        [Comparison("exponent of FPD_learn (dense) - of TL_explore", slower, above=0)],
+        remark,
+    )

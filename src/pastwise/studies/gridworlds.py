@@ -28,10 +28,22 @@ def gridworlds(sizes: tuple[int, ...] = SIZES) -> list[Setting]:
     cliff = toy_system("CliffWalking-v1")
     destination, other = taxi(target=1), taxi(target=0)
     return [
-        Setting("FrozenLake 4x4", "two cells left of the goal", small, mostly(aiming_at(small, 13)), sizes),
-        Setting("FrozenLake 8x8", "the lower left corner", large, mostly(aiming_at(large, 56)), sizes),
-        Setting("CliffWalking", "the upper right corner", cliff, mostly(aiming_at(cliff, 11)), sizes),
-        Setting("Taxi", "passengers to R instead of G", destination, mostly(other), sizes, world=other),
+        Setting(
+            "FrozenLake 4x4",
+            "two cells left of the goal",
+            small,
+            mostly(aiming_at(small, 13)),
+            sizes,
+        ),
+        Setting(
+            "FrozenLake 8x8", "the lower left corner", large, mostly(aiming_at(large, 56)), sizes
+        ),
+        Setting(
+            "CliffWalking", "the upper right corner", cliff, mostly(aiming_at(cliff, 11)), sizes
+        ),
+        Setting(
+            "Taxi", "passengers to R instead of G", destination, mostly(other), sizes, world=other
+        ),
     ]
 
 
@@ -69,4 +81,6 @@ def taxi(target: int) -> KnownSystem:
     places = np.array([place for _, _, place in states])
     arrived, waiting = places == target, (places != target) & (places < 4)
     transition[arrived] = np.eye(len(states))[arrived][:, None]
-    return KnownSystem(transition, waiting / waiting.sum(), np.flatnonzero(arrived), arrived.astype(np.float64), {})
+    return KnownSystem(
+        transition, waiting / waiting.sum(), np.flatnonzero(arrived), arrived.astype(np.float64), {}
+    )

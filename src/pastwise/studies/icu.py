@@ -41,14 +41,25 @@ def icu_settings(sizes: tuple[int, ...] = SIZES) -> list[Setting]:
     """Logs of the published expert and of the random policy."""
     icu = icu_sepsis()
     behaviours = {"the clinicians' own ends": icu.rules["expert"], "nothing (random)": icu.random}
-    return [Setting("ICU-Sepsis", past, icu, rule, sizes, steps=None) for past, rule in behaviours.items()]
+    return [
+        Setting("ICU-Sepsis", past, icu, rule, sizes, steps=None)
+        for past, rule in behaviours.items()
+    ]
 
 
 def treat(
-    system: KnownSystem, agent: Agent, log: TransitionCounts, patients: int, rng: np.random.Generator
+    system: KnownSystem,
+    agent: Agent,
+    log: TransitionCounts,
+    patients: int,
+    rng: np.random.Generator,
 ) -> BoolArray:
     """Let an agent treat patients one after the other, learning from each: who survived, [patients]."""
-    memory, ends, survived = agent.start(log), set(system.terminal.tolist()), np.zeros(patients, dtype=bool)
+    memory, ends, survived = (
+        agent.start(log),
+        set(system.terminal.tolist()),
+        np.zeros(patients, dtype=bool),
+    )
     for patient in range(patients):
         state = int(sample(system.initial, np.asarray(rng.random())))
         while state not in ends:
@@ -65,7 +76,9 @@ def _treated_online(name: str, patients: int, seed: int) -> list[float]:
     """Share of survivors in each tenth of the patients of an agent."""
     icu = icu_sepsis()
     log = icu.log(icu.rules["expert"], ONLINE_LOG, np.random.default_rng(seed))
-    ideal = Goal(prefer={int(state): 1.0 for state in np.flatnonzero(icu.success)}).on(log.states, log.actions)
+    ideal = Goal(prefer={int(state): 1.0 for state in np.flatnonzero(icu.success)}).on(
+        log.states, log.actions
+    )
     survived = treat(icu, AGENTS[name](ideal), log, patients, np.random.default_rng(seed + 1))
     return [float(part.mean()) for part in np.array_split(survived, 10)]
 
@@ -78,4 +91,6 @@ def icu_study(
     online = [partial(_treated_online, name, patients, seed) for name in AGENTS]
     chosen = {"study": "icu-sepsis", "patients": patients, **survey_settings(settings, seeds, seed)}
     found = (work or Work()).do("Learning", [*from_logs, *online], chosen)
-    return gather(settings, found[: len(from_logs)]), dict(zip(AGENTS, found[len(from_logs) :], strict=True))
+    return gather(settings, found[: len(from_logs)]), dict(
+        zip(AGENTS, found[len(from_logs) :], strict=True)
+    )

@@ -56,7 +56,9 @@ ROWS: Mapping[str, RowDraw] = {"uniform": uniform_rows, "dirichlet": dirichlet_r
 """Ways to draw a row, by name."""
 
 
-def preferring(preferred: tuple[int, ...], num_states: int, num_actions: int, floor: float = 1e-5) -> IdealModel:
+def preferring(
+    preferred: tuple[int, ...], num_states: int, num_actions: int, floor: float = 1e-5
+) -> IdealModel:
     """The goal that prefers some next states alike, gives every other one ``floor``, and has no wish for actions.
 
     Paper: Eqs. (11) [eq:past_model_1], (12) [eq:past_model_12], (13) [eq:past_model_3] and
@@ -99,9 +101,16 @@ class PaperStudy:
 
     def settings(self) -> dict[str, Any]:
         """The settings by name, as plain values."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("draw_rows", "methods")}
+        plain = {
+            f.name: getattr(self, f.name)
+            for f in fields(self)
+            if f.name not in ("draw_rows", "methods")
+        }
         names = {draw: name for name, draw in ROWS.items()}
-        return plain | {"transitions": names.get(self.draw_rows, "other"), "methods": list(self.methods)}
+        return plain | {
+            "transitions": names.get(self.draw_rows, "other"),
+            "methods": list(self.methods),
+        }
 
     def goal(self, preferred: tuple[int, ...] = (0,)) -> IdealModel:
         """The ideal of a goal; today's by default."""
@@ -129,7 +138,9 @@ def _tl(study: PaperStudy, model: DenseModel) -> TL:
 
 
 def _tl_explore(study: PaperStudy, model: DenseModel) -> TLExplore:
-    return TLExplore(_tl(study, model), Gate(study.threshold, study.window), EpsilonGreedy(study.epsilon))
+    return TLExplore(
+        _tl(study, model), Gate(study.threshold, study.window), EpsilonGreedy(study.epsilon)
+    )
 
 
 def _tl_foresight(study: PaperStudy, model: DenseModel) -> TLForesight:
@@ -182,7 +193,9 @@ def simulate(study: PaperStudy, runs: range) -> Iterator[tuple[str, str, IntArra
     streams = Streams([np.random.SeedSequence(study.seed, spawn_key=(i,)) for i in runs])
     drawing, past_rng, current_rng = streams.spawn(3)
     shape = (len(runs), study.num_states, study.num_actions, study.num_states)
-    numbers = np.stack([drawing.random((len(runs),)) for _ in range(int(np.prod(shape[1:])))], axis=-1)
+    numbers = np.stack(
+        [drawing.random((len(runs),)) for _ in range(int(np.prod(shape[1:])))], axis=-1
+    )
     model = DenseModel(study.draw_rows(numbers.reshape(shape)))
     system = FiniteSystem(model, study.initial)
     agents = {name: method.make(study, model) for name, method in study.methods.items()}
@@ -206,7 +219,9 @@ def collect(study: PaperStudy, work: Work | None = None) -> Gains:
     """Gains of all runs."""
     blocks = (range(start, min(start + CHUNK, study.runs)) for start in range(0, study.runs, CHUNK))
     tasks = [partial(_block, study, runs) for runs in blocks]
-    parts = (work or Work()).do("Simulating", tasks, {"study": "paper", "block": CHUNK, **study.settings()})
+    parts = (work or Work()).do(
+        "Simulating", tasks, {"study": "paper", "block": CHUNK, **study.settings()}
+    )
     return {
         (past, method): np.concatenate([part[past][method] for part in parts])
         for past, methods in parts[0].items()

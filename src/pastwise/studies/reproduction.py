@@ -42,7 +42,9 @@ class Reproduction:
         write_csv(directory / "gains.csv", self._tidy())
         content = self.content()
         write_csv(directory / "summary.csv", content["rows"])
-        (directory / "summary.json").write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
+        (directory / "summary.json").write_text(
+            json.dumps(content, indent=1, allow_nan=False) + "\n"
+        )
         page = claims_page(content["claims"], self.study.runs, EXPLANATION)
         (directory / "claims.md").write_text(page, encoding="utf-8")
         self._draw(directory)
@@ -53,12 +55,18 @@ class Reproduction:
                 yield {"past": past, "run": number, "method": method, "gain": gain}
 
     def _draw(self, directory: Path) -> None:
-        by_past = {past: {m: g for (p, m), g in self.gains.items() if p == past} for past in paper.PASTS}
+        by_past = {
+            past: {m: g for (p, m), g in self.gains.items() if p == past} for past in paper.PASTS
+        }
         most = max(int(gains.max()) for gains in self.gains.values())
-        figures = {f"gains_{past}": gain_boxplot(methods, past, most) for past, methods in by_past.items()}
+        figures = {
+            f"gains_{past}": gain_boxplot(methods, past, most) for past, methods in by_past.items()
+        }
         figures["differences"] = difference_boxplot(
             {
-                past: {m: g - gains["Rand"] for m, g in gains.items() if m not in ("Rand", *REFERENCES)}
+                past: {
+                    m: g - gains["Rand"] for m, g in gains.items() if m not in ("Rand", *REFERENCES)
+                }
                 for past, gains in by_past.items()
             }
         )

@@ -71,11 +71,16 @@ class Work:
         settings : plain values
             What the results depend on. Results that were kept under others are not used.
         """
-        self._kept = self.beside and self.beside / _digest(json.dumps([__version__, settings], sort_keys=True))[:16]
+        self._kept = (
+            self.beside
+            and self.beside / _digest(json.dumps([__version__, settings], sort_keys=True))[:16]
+        )
         texts = _read_all(self._kept, len(tasks)) if self._kept else {}
         self.done, self.total = len(texts), len(tasks)
         if self._kept and texts:
-            self.tell(f"{self.done} of {self.total} parts were done before; to start anew, delete {self._kept}")
+            self.tell(
+                f"{self.done} of {self.total} parts were done before; to start anew, delete {self._kept}"
+            )
         with self.progress(title, self.total) as advance, _folder(self._kept):
 
             def finish(index: int, text: str) -> None:
@@ -116,14 +121,25 @@ def _text(task: Task) -> str:
 SPAWN = get_context("spawn")
 """New processes begin anew: a fork of one with threads may lock up."""
 
-SINGLE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+SINGLE_THREAD = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
 """Where linear algebra looks for its number of threads: one for each process is enough."""
 
 
-def _over_processes(jobs: int, tasks: Sequence[Task], left: Sequence[int], finish: Callable[[int, str], None]) -> None:
+def _over_processes(
+    jobs: int, tasks: Sequence[Task], left: Sequence[int], finish: Callable[[int, str], None]
+) -> None:
     """Do the tasks that are left over several processes; ``finish`` is told of each as it is done."""
     lifeline, held = SPAWN.Pipe(duplex=False)
-    with lifeline, held, ProcessPoolExecutor(min(jobs, len(left)), SPAWN, _begin, (tasks, lifeline)) as pool:
+    with (
+        lifeline,
+        held,
+        ProcessPoolExecutor(min(jobs, len(left)), SPAWN, _begin, (tasks, lifeline)) as pool,
+    ):
         try:
             futures = {}
             for index in left:
@@ -209,7 +225,9 @@ def _remove_if_empty(folder: Path) -> None:
 
 def _write(file: Path, text: str) -> None:
     """Keep a result, its checksum in the line before it."""
-    file.parent.mkdir(parents=True, exist_ok=True)  # the same study, run twice at a time, may just have deleted it
+    file.parent.mkdir(
+        parents=True, exist_ok=True
+    )  # the same study, run twice at a time, may just have deleted it
     with replacing(file) as beside:
         beside.write_text(f"{_digest(text)}\n{text}", encoding="utf-8")
 

@@ -57,7 +57,11 @@ class Row:
         columns = asdict(self)
         for name in ("minus_rand", "minus_fpd"):
             interval = columns.pop(name)
-            columns |= {name: interval["mean"], f"{name}_low": interval["low"], f"{name}_high": interval["high"]}
+            columns |= {
+                name: interval["mean"],
+                f"{name}_low": interval["low"],
+                f"{name}_high": interval["high"],
+            }
         return columns
 
 

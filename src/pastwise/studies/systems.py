@@ -59,7 +59,9 @@ class KnownSystem:
         """The transition model."""
         from scipy.sparse import csr_array
 
-        return SparseModel(csr_array(self.transition.reshape(-1, self.num_states)), self.num_actions)
+        return SparseModel(
+            csr_array(self.transition.reshape(-1, self.num_states)), self.num_actions
+        )
 
     def closed_loop(self, rule: FloatArray) -> FloatArray:
         """p(next_state | state) under a rule: [S, S]."""
@@ -90,16 +92,24 @@ class KnownSystem:
         value = self.success.copy()
         for _ in range(100_000):
             better = self.model.expect(value) * PATIENCE
-            new = np.where(np.isin(np.arange(self.num_states), self.terminal), self.success, better.max(axis=-1))
+            new = np.where(
+                np.isin(np.arange(self.num_states), self.terminal),
+                self.success,
+                better.max(axis=-1),
+            )
             if np.abs(new - value).max() < CONVERGED:
                 break
             value = new
         return np.asarray(np.eye(self.num_actions)[better.argmax(axis=-1)])
 
-    def log(self, rule: FloatArray, episodes: int, rng: np.random.Generator, max_steps: int = 1000) -> TransitionCounts:
+    def log(
+        self, rule: FloatArray, episodes: int, rng: np.random.Generator, max_steps: int = 1000
+    ) -> TransitionCounts:
         """Counts of the transitions of episodes under a rule."""
         states, actions = Space.of_size(self.num_states), Space.of_size(self.num_actions)
-        state = sample(np.broadcast_to(self.initial, (episodes, self.num_states)), rng.random(episodes))
+        state = sample(
+            np.broadcast_to(self.initial, (episodes, self.num_states)), rng.random(episodes)
+        )
         parts: list[tuple[IntArray, IntArray, IntArray]] = []
         for _ in range(max_steps):
             state = state[~np.isin(state, self.terminal)]

@@ -49,12 +49,16 @@ def tl_explore(ideal: IdealModel, log: Transitions, states: Space, actions: Spac
     return _by(TLExplore(TL(ideal)), log, states, actions)
 
 
-def fpd_learn_sparse(ideal: IdealModel, log: Transitions, states: Space, actions: Space) -> FloatArray:
+def fpd_learn_sparse(
+    ideal: IdealModel, log: Transitions, states: Space, actions: Space
+) -> FloatArray:
     """Learning FPD on sparse counts plus a background."""
     return _by(FPDLearn(ideal, HORIZON), log, states, actions)
 
 
-def fpd_learn_dense(ideal: IdealModel, log: Transitions, states: Space, actions: Space) -> FloatArray:
+def fpd_learn_dense(
+    ideal: IdealModel, log: Transitions, states: Space, actions: Space
+) -> FloatArray:
     """Learning FPD on the dense tensor, as the paper has it."""
     counts = TransitionCounts.from_transitions(log, states, actions)
     V = concentration(counts, counts.weight, default_prior_count(ideal))
@@ -97,7 +101,11 @@ def measure(
     rng = np.random.default_rng(seed)
     seconds = {name: np.empty((len(sizes), repeats)) for name in CONTENDERS}
     for row, size in enumerate(sizes):
-        states, actions, ideal = Space.of_size(size), Space.of_size(NUM_ACTIONS), preferring((0,), size, NUM_ACTIONS)
+        states, actions, ideal = (
+            Space.of_size(size),
+            Space.of_size(NUM_ACTIONS),
+            preferring((0,), size, NUM_ACTIONS),
+        )
         path = rng.integers(size, size=NUM_RECORDS + 1)
         log = Transitions(path[:-1], rng.integers(NUM_ACTIONS, size=NUM_RECORDS), path[1:])
         for repeat in range(-1, repeats):

@@ -67,7 +67,11 @@ class Setting:
 
     def references(self) -> dict[str, float]:
         """What the behaviour, acting at random and the best rule attain."""
-        rules = {"logged": self.behaviour, "random": self.system.random, "optimum": self.system.best}
+        rules = {
+            "logged": self.behaviour,
+            "random": self.system.random,
+            "optimum": self.system.best,
+        }
         return {name: self.success(rule) for name, rule in rules.items()}
 
     def log(self, episodes: int, rng: np.random.Generator) -> TransitionCounts:
@@ -94,14 +98,31 @@ class Transfer:
     def summary(self) -> list[dict[str, Any]]:
         """Mean, smallest and 95 % interval over the seeds (by the normal approximation), of each method and size."""
         found = []
-        keys = dict.fromkeys((r["system"], r["past"], r["episodes"], r["method"]) for r in self.rows)
+        keys = dict.fromkeys(
+            (r["system"], r["past"], r["episodes"], r["method"]) for r in self.rows
+        )
         for system, past, episodes, method in keys:
             names = {"system": system, "past": past, "episodes": episodes, "method": method}
             values = np.array([r["success"] for r in self.rows if names.items() <= r.items()])
-            half = 1.96 * values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else float("nan")
+            half = (
+                1.96 * values.std(ddof=1) / np.sqrt(len(values))
+                if len(values) > 1
+                else float("nan")
+            )
             mean = values.mean()
-            numbers = {"mean": mean, "low": mean - half, "high": mean + half, "smallest": values.min()}
-            found.append({**names, **{name: float(number) for name, number in numbers.items()}, "seeds": len(values)})
+            numbers = {
+                "mean": mean,
+                "low": mean - half,
+                "high": mean + half,
+                "smallest": values.min(),
+            }
+            found.append(
+                {
+                    **names,
+                    **{name: float(number) for name, number in numbers.items()},
+                    "seeds": len(values),
+                }
+            )
         return found
 
     def content(self) -> dict[str, Any]:
@@ -123,11 +144,20 @@ class Transfer:
         """A table of Markdown for each setting: mean success over the seeds by size of the log."""
         lines, summary = [], self.summary()
         for reference in self.references:
-            chosen = [r for r in summary if (r["system"], r["past"]) == (reference["system"], reference["past"])]
+            chosen = [
+                r
+                for r in summary
+                if (r["system"], r["past"]) == (reference["system"], reference["past"])
+            ]
             sizes = list(dict.fromkeys(r["episodes"] for r in chosen))
-            values = ", ".join(f"{name} {reference[name]:.4f}" for name in ("logged", "random", "optimum"))
+            values = ", ".join(
+                f"{name} {reference[name]:.4f}" for name in ("logged", "random", "optimum")
+            )
             lines += [f"**{reference['system']}**, logged for: {reference['past']} ({values})", ""]
-            lines += [f"| episodes | {' | '.join(f'{n:,}' for n in sizes)} |", "|---|" + "---|" * len(sizes)]
+            lines += [
+                f"| episodes | {' | '.join(f'{n:,}' for n in sizes)} |",
+                "|---|" + "---|" * len(sizes),
+            ]
             for method in dict.fromkeys(r["method"] for r in chosen):
                 cells = (f"{r['mean']:.4f}" for r in chosen if r["method"] == method)
                 lines.append(f"| {method} | {' | '.join(cells)} |")
@@ -139,10 +169,14 @@ def _finite(row: Mapping[str, Any]) -> dict[str, Any]:
     return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in row.items()}
 
 
-def survey(settings: Sequence[Setting], seeds: int, seed: int = 0, work: Work | None = None) -> Transfer:
+def survey(
+    settings: Sequence[Setting], seeds: int, seed: int = 0, work: Work | None = None
+) -> Transfer:
     """Every method on logs of every size, ``seeds`` logs each."""
     tasks = survey_tasks(settings, seeds, seed)
-    return gather(settings, (work or Work()).do("Learning", tasks, survey_settings(settings, seeds, seed)))
+    return gather(
+        settings, (work or Work()).do("Learning", tasks, survey_settings(settings, seeds, seed))
+    )
 
 
 def survey_settings(settings: Sequence[Setting], seeds: int, seed: int) -> dict[str, Any]:
@@ -153,18 +187,29 @@ def survey_settings(settings: Sequence[Setting], seeds: int, seed: int) -> dict[
 def survey_tasks(settings: Sequence[Setting], seeds: int, seed: int) -> list[Task]:
     """A task for every setting, size of a log and number of the log."""
     return [
-        partial(_attained, setting, episodes, index, np.random.SeedSequence(seed, spawn_key=(number, episodes, index)))
+        partial(
+            _attained,
+            setting,
+            episodes,
+            index,
+            np.random.SeedSequence(seed, spawn_key=(number, episodes, index)),
+        )
         for number, setting in enumerate(settings)
         for episodes in setting.sizes
         for index in range(seeds)
     ]
 
 
-def _attained(setting: Setting, episodes: int, index: int, seed: np.random.SeedSequence) -> list[dict[str, Any]]:
+def _attained(
+    setting: Setting, episodes: int, index: int, seed: np.random.SeedSequence
+) -> list[dict[str, Any]]:
     """Rows of the survey: the success of every method after one log."""
     counts = setting.log(episodes, np.random.default_rng(seed))
     names = {"system": setting.name, "past": setting.past, "episodes": episodes, "seed": index}
-    return [{**names, "method": method, "success": setting.success(rule)} for method, rule in setting.rules(counts)]
+    return [
+        {**names, "method": method, "success": setting.success(rule)}
+        for method, rule in setting.rules(counts)
+    ]
 
 
 def gather(settings: Sequence[Setting], parts: Sequence[list[dict[str, Any]]]) -> Transfer:

@@ -26,10 +26,14 @@ def log_probability(system: FiniteSystem, policy: FloatArray, trajectory: Trajec
     state, action, next_state = trajectory.transitions
     here, epochs, num_steps = batch_index(system.shape), policy.shape[-3], action.shape[-1]
     if epochs not in (1, num_steps):
-        raise ValueError(f"a policy of {epochs} rules does not fit a trajectory of {num_steps} epochs")
+        raise ValueError(
+            f"a policy of {epochs} rules does not fit a trajectory of {num_steps} epochs"
+        )
     full = np.broadcast_to(policy, (*system.shape, *policy.shape[-3:]))
     total = log(system.initial[(*here, trajectory.states[..., 0])])
     for t in range(num_steps):
         s, a, n = state[..., t], action[..., t], next_state[..., t]
-        total = total + log(system.model.row(s, a)[(*here, n)]) + log(full[(*here, t % epochs, s, a)])
+        total = (
+            total + log(system.model.row(s, a)[(*here, n)]) + log(full[(*here, t % epochs, s, a)])
+        )
     return np.asarray(total)

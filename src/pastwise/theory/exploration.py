@@ -130,7 +130,9 @@ class UCB:
         tried = here.records > 0
         records = np.where(tried, here.records, 1.0)
         known = np.log(np.maximum(here.records.sum(axis=-1, keepdims=True), 1.0))
-        bound = np.where(tried, here.evidence / records + self.width * np.sqrt(known / records), np.inf)
+        bound = np.where(
+            tried, here.evidence / records + self.width * np.sqrt(known / records), np.inf
+        )
         bound = np.where(here.uniform > 0, bound, -np.inf)
         return normalise((bound == bound.max(axis=-1, keepdims=True)).astype(np.float64))
 
@@ -142,7 +144,9 @@ class PosteriorSampling:
     def __call__(self, here: Here, rng: Random) -> FloatArray:
         """The rule to act by: [..., A]."""
         columns = [rng.random(here.learned.shape[:-1]) for _ in range(here.learned.shape[-1])]
-        gamma = gammaincinv(np.where(here.evidence > 0, here.evidence, 1.0), np.stack(columns, axis=-1))
+        gamma = gammaincinv(
+            np.where(here.evidence > 0, here.evidence, 1.0), np.stack(columns, axis=-1)
+        )
         drawn = np.where(here.evidence > 0, gamma, 0.0)
         empty = drawn.sum(axis=-1, keepdims=True) == 0  # all underflowed: so little is known
         return normalise(np.where(empty, here.learned, drawn))

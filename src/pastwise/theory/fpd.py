@@ -26,7 +26,15 @@ from math import prod
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pastwise._numerics.arrays import FloatArray, IntArray, broadcast, fold, frozen, log, where_first
+from pastwise._numerics.arrays import (
+    FloatArray,
+    IntArray,
+    broadcast,
+    fold,
+    frozen,
+    log,
+    where_first,
+)
 from pastwise._numerics.checks import checked_probabilities, require_memory
 from pastwise.goals.ideal import IdealModel
 from pastwise.models.base import TransitionModel
@@ -59,7 +67,9 @@ class Design:
         return row
 
 
-def design(model: TransitionModel, ideal: IdealModel, horizon: int, rules: ArrayLike | None = None) -> Design:
+def design(
+    model: TransitionModel, ideal: IdealModel, horizon: int, rules: ArrayLike | None = None
+) -> Design:
     """Optimal policy over ``horizon`` epochs.
 
     Parameters
@@ -121,12 +131,19 @@ def _backward(
         now = (ideal.log_rule_allowed + minus_alpha)[None]
     else:
         table = broadcast("rules", checked_probabilities("rules", rules), (horizon, S, A))
-        now = np.stack([np.where(ideal.allowed, log(rule), -np.inf) + minus_alpha for rule in table])
+        now = np.stack(
+            [np.where(ideal.allowed, log(rule), -np.inf) + minus_alpha for rule in table]
+        )
     batch = now.shape[1:-2]
     require_last(model.shape, batch)
     number = prod(batch)
-    require_memory("the rules of all epochs", (number, kept, S, A), "first_rule gives the first alone")
-    policy, log_gamma = np.empty((kept, number, S * A)), np.zeros((horizon + 1, number, S))  # gamma is 1 at the end
+    require_memory(
+        "the rules of all epochs", (number, kept, S, A), "first_rule gives the first alone"
+    )
+    policy, log_gamma = (
+        np.empty((kept, number, S * A)),
+        np.zeros((horizon + 1, number, S)),
+    )  # gamma is 1 at the end
     if number:
         model.plan(np.ascontiguousarray(now.reshape(len(now), number, S * A)), policy, log_gamma)
     policy = policy.reshape(kept, number, S, A).swapaxes(0, 1).reshape(*batch, kept, S, A)
@@ -202,7 +219,9 @@ def mdp_optimum(model: TransitionModel, reward: ArrayLike, horizon: int) -> Opti
     if not np.isfinite(table).all():
         raise ValueError(f"reward{list(where_first(~np.isfinite(table)))} is not finite")
     S, A = model.num_states, model.num_actions
-    if table.ndim == 0 or any(n not in (1, m) for n, m in zip(table.shape[::-1], (S, A, S), strict=False)):
+    if table.ndim == 0 or any(
+        n not in (1, m) for n, m in zip(table.shape[::-1], (S, A, S), strict=False)
+    ):
         raise ValueError(f"reward of shape {table.shape} does not fit {(S, A, S)}")
     require_memory("the rules of all epochs", (*model.shape, horizon, S, A), "shorten the horizon")
     expected = model.expect(table) if table.ndim == 1 else model.expect_each(table)

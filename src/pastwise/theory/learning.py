@@ -21,7 +21,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv, gammaln, xlogy
 
-from pastwise._numerics.arrays import FloatArray, IntArray, broadcast, group_sum, normalise, where_first
+from pastwise._numerics.arrays import (
+    FloatArray,
+    IntArray,
+    broadcast,
+    group_sum,
+    normalise,
+    where_first,
+)
 from pastwise._numerics.checks import require_memory
 from pastwise.data.counts import TransitionCounts
 from pastwise.goals.ideal import IdealModel, entries
@@ -44,7 +51,9 @@ def default_prior_count(ideal: IdealModel) -> float:
         return REWARD_PRIOR / (ideal.num_states * ideal.num_actions)
     count = float(np.exp(ideal.log_floor.min()) / ideal.num_states)
     if count == 0:
-        raise ValueError("the smallest probability of the goal is too small for a prior count; give prior_count")
+        raise ValueError(
+            "the smallest probability of the goal is too small for a prior count; give prior_count"
+        )
     return count
 
 
@@ -58,11 +67,15 @@ def prior_concentration(ideal: IdealModel, prior_count: ArrayLike | None = None)
 
     Paper: Eq. (7) [eq:dirichlet_prior], summed as Eq. (10) needs it.
     """
-    nu = np.asarray(default_prior_count(ideal) if prior_count is None else prior_count, dtype=np.float64)
+    nu = np.asarray(
+        default_prior_count(ideal) if prior_count is None else prior_count, dtype=np.float64
+    )
     bad = ~(np.isfinite(nu) & (nu > 0))
     if bad.any():
         where = list(where_first(bad))
-        raise ValueError(f"prior_count{where or ''} is {nu[tuple(where)]}; prior counts must be finite and positive")
+        raise ValueError(
+            f"prior_count{where or ''} is {nu[tuple(where)]}; prior counts must be finite and positive"
+        )
     S, A = ideal.num_states, ideal.num_actions
     if nu.ndim == 0:
         table = np.full((1, A), nu * S)
@@ -89,7 +102,9 @@ def similarity_of(
     """Similarity of each distinct transition, zero where its action is not allowed: [..., distinct]."""
     require_same_sizes(counts, ideal)
     each = similarity(ideal, counts.state, counts.action, counts.next_state)
-    return each if ideal.allowed.all() else each * entries(ideal.allowed, counts.state, counts.action)
+    return (
+        each if ideal.allowed.all() else each * entries(ideal.allowed, counts.state, counts.action)
+    )
 
 
 def transition_weight(
@@ -109,7 +124,9 @@ def gather_evidence(
     return counts.by_state_action(transition_weight(counts, ideal, similarity))
 
 
-def row_evidence(counts: TransitionCounts, ideal: IdealModel, similarity: Similarity = normalised_similarity) -> float:
+def row_evidence(
+    counts: TransitionCounts, ideal: IdealModel, similarity: Similarity = normalised_similarity
+) -> float:
     """Total weight of the records of a single state and action, added up as `gather_evidence` does."""
     weight = transition_weight(counts, ideal, similarity)
     return float(np.add.reduceat(weight, [0])[0]) if len(weight) else 0.0
@@ -134,7 +151,9 @@ def learned_rule(evidence: FloatArray, prior: FloatArray) -> FloatArray:
     return normalise(evidence + prior)
 
 
-def concentration(counts: TransitionCounts, weight: FloatArray, prior_count: ArrayLike) -> FloatArray:
+def concentration(
+    counts: TransitionCounts, weight: FloatArray, prior_count: ArrayLike
+) -> FloatArray:
     """Posterior concentration V from all records at once: [..., S, A, S].
 
     Parameters
@@ -146,8 +165,12 @@ def concentration(counts: TransitionCounts, weight: FloatArray, prior_count: Arr
     Paper: Eq. (8) [eq:posterior], by the weighted Bayes rule, Eq. (6) [eq:weighted_bayes].
     """
     shape = (*counts.shape, len(counts.states), len(counts.actions), len(counts.states))
-    require_memory("the whole posterior", shape, "gather_evidence gives all that the learned rule needs")
-    return group_sum(counts.key, weight, prod(shape)).reshape(shape) + np.asarray(prior_count, dtype=np.float64)
+    require_memory(
+        "the whole posterior", shape, "gather_evidence gives all that the learned rule needs"
+    )
+    return group_sum(counts.key, weight, prod(shape)).reshape(shape) + np.asarray(
+        prior_count, dtype=np.float64
+    )
 
 
 def updated_concentration(
@@ -213,14 +236,20 @@ def state_support(
     each = similarity_of(counts, ideal, similarity)
     records, total, squares = (
         counts.by_state_action(values).sum(axis=-1)
-        for values in (counts.records.astype(np.float64), counts.weight * each, counts.weight_squared * each**2)
+        for values in (
+            counts.records.astype(np.float64),
+            counts.weight * each,
+            counts.weight_squared * each**2,
+        )
     )
     effective = np.where(squares > 0, total**2 / np.where(squares > 0, squares, 1.0), 0.0)
     prior_total = np.broadcast_to(prior.sum(axis=-1), total.shape)
     return StateSupport(records, total, effective, prior_total / (total + prior_total))
 
 
-def rule_interval(evidence: FloatArray, prior: FloatArray, level: float = 0.9) -> tuple[FloatArray, FloatArray]:
+def rule_interval(
+    evidence: FloatArray, prior: FloatArray, level: float = 0.9
+) -> tuple[FloatArray, FloatArray]:
     """Central interval of each probability of the rule under the similarity-weighted posterior: low, high [..., S, A].
 
     The marginal of a Dirichlet distribution is a Beta distribution. It is not a calibrated interval of anything
@@ -232,5 +261,7 @@ def rule_interval(evidence: FloatArray, prior: FloatArray, level: float = 0.9) -
     low, high = ((1 - level) / 2, (1 + level) / 2)
     possible, certain = V > 0, rest <= 0
     a, b = np.where(possible, V, 1.0), np.where(certain, 1.0, rest)
-    bounds = (np.where(certain, 1.0, np.where(possible, betaincinv(a, b, q), 0.0)) for q in (low, high))
+    bounds = (
+        np.where(certain, 1.0, np.where(possible, betaincinv(a, b, q), 0.0)) for q in (low, high)
+    )
     return next(bounds), next(bounds)
