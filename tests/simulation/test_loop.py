@@ -69,7 +69,9 @@ def test_probability_of_a_trajectory_is_the_product_of_its_factors() -> None:
     for start in range(S):
         for s, a in zip(*trajectories(S, A, H, start), strict=True):
             factors = [transition[s[t], a[t], s[t + 1]] * policy[t, s[t], a[t]] for t in range(H)]
-            found = float(np.exp(log_probability(system, policy, Trajectory(s, a))))
+            found = float(
+                np.exp(log_probability(system.model, system.initial, policy, Trajectory(s, a)))
+            )
             assert found == pytest.approx(initial[start] * prod(factors))
             total += found
     assert total == pytest.approx(1)
@@ -81,8 +83,8 @@ def test_one_rule_serves_every_epoch() -> None:
         FiniteSystem(DenseModel(transition), initial),
         Trajectory(np.array([0, 1, 1, 0]), np.arange(H)),
     )
-    repeated = log_probability(system, policy[[0, 0, 0]], trajectory)
-    assert log_probability(system, policy[:1], trajectory) == repeated
+    repeated = log_probability(system.model, system.initial, policy[[0, 0, 0]], trajectory)
+    assert log_probability(system.model, system.initial, policy[:1], trajectory) == repeated
 
 
 def test_probabilities_of_a_batch_are_those_of_each_run_alone() -> None:
@@ -97,13 +99,16 @@ def test_probabilities_of_a_batch_are_those_of_each_run_alone() -> None:
     for shared in (False, True):
         policies = np.stack([policy[0]] * 4) if shared else policy
         alone = [
-            log_probability(FiniteSystem(DenseModel(p), start), rules, Trajectory(s, a))
+            log_probability(DenseModel(p), start, rules, Trajectory(s, a))
             for p, start, rules, s, a in zip(
                 transition, initial, policies, states, actions, strict=True
             )
         ]
         np.testing.assert_allclose(
-            log_probability(system, policy[0] if shared else policy, trajectory), alone
+            log_probability(
+                system.model, system.initial, policy[0] if shared else policy, trajectory
+            ),
+            alone,
         )
 
 
@@ -116,7 +121,7 @@ def test_policy_of_another_length_is_refused() -> None:
     with pytest.raises(
         ValueError, match="a policy of 2 rules does not fit a trajectory of 3 epochs"
     ):
-        log_probability(system, policy[:2], trajectory)
+        log_probability(system.model, system.initial, policy[:2], trajectory)
 
 
 def test_trajectories_occur_as_often_as_their_probability_says() -> None:
@@ -134,11 +139,7 @@ def test_trajectories_occur_as_often_as_their_probability_says() -> None:
     possible = [
         (
             path,
-            np.exp(
-                log_probability(
-                    FiniteSystem(DenseModel(transition), initial), policy, Trajectory(*path)
-                )
-            ),
+            np.exp(log_probability(DenseModel(transition), initial, policy, Trajectory(*path))),
         )
         for start in range(S)
         for path in zip(*trajectories(S, A, H, start), strict=True)

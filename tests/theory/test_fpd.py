@@ -134,9 +134,10 @@ def test_divergence_attained_by_the_library_own_closed_loop() -> None:
     total = 0.0
     for states, actions in zip(*trajectories(S, A, H, start), strict=True):
         trajectory = Trajectory(states, actions)
-        log_p = log_probability(loop, plan.policy, trajectory)
+        log_p = log_probability(loop.model, loop.initial, plan.policy, trajectory)
         total += float(
-            np.exp(log_p) * (log_p - log_probability(dream, wanted_rule[None], trajectory))
+            np.exp(log_p)
+            * (log_p - log_probability(dream.model, dream.initial, wanted_rule[None], trajectory))
         )
     assert total == pytest.approx(-plan.log_gamma[0, start])
 

@@ -213,7 +213,7 @@ def _keep(learner: TransferLearner, output: Path | None, plots: Path | None = No
 
     with ExitStack() as stack:
         if plots is not None:
-            draw_policy(learner.picture(), stack.enter_context(staged(plots)))
+            draw_policy(learner, stack.enter_context(staged(plots)))
         if output is not None:
             learner.save(output)
 

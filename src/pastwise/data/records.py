@@ -112,3 +112,16 @@ class Episodes:
         table, kept = np.zeros((self.number, horizon)), self.step < horizon
         table[self.episode[kept], self.step[kept]] = values[kept]
         return table
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """States s_0, ..., s_N [..., N + 1] and the actions between them [..., N]."""
+
+    states: IntArray
+    actions: IntArray
+
+    @property
+    def transitions(self) -> Transitions:
+        """The trajectory as records: fields [..., N]."""
+        return Transitions(self.states[..., :-1], self.actions, self.states[..., 1:])

@@ -20,10 +20,8 @@ from pastwise.goals.ideal import IdealModel
 from pastwise.methods.baselines import behaviour_rule, uniform_rule
 from pastwise.models.learned import LearnedModel
 from pastwise.models.samples import TransitionPosterior
-from pastwise.policy.rule import Rule
-from pastwise.policy.support import Support
 from pastwise.theory.fpd import first_rule
-from pastwise.theory.learning import default_prior_count
+from pastwise.theory.learning import StateSupport, default_prior_count
 
 MAX_STATES = 3000
 """Larger systems are not evaluated: the prior is a table of all pairs of states."""
@@ -45,8 +43,8 @@ def require_few(states: int) -> None:
 
 
 def evaluate_rule(
-    rule: Rule,
-    support: Support,
+    rule: FloatArray,
+    support: StateSupport,
     goal: Goal,
     log: TransitionCounts,
     initial: FloatArray | None = None,
@@ -56,6 +54,7 @@ def evaluate_rule(
     background: float | None = None,
     seed: int = 0,
     on_step: Callable[[int], None] = lambda done: None,
+    backend: str | None = None,
 ) -> Evaluation:
     """Evaluate a rule against what was done, acting at random, FPD_learn and the optimum, on the same drawn models.
 
@@ -89,7 +88,7 @@ def evaluate_rule(
         measure,
         len(samples.values),
         draws,
-        backend=rule.backend,
+        backend=backend,
     )
 
 
@@ -131,7 +130,7 @@ def task_of(
 
 
 def episode_estimates(
-    rule: Rule, episodes: Episodes, log: TransitionCounts, score: FloatArray, horizon: int
+    rule: FloatArray, episodes: Episodes, log: TransitionCounts, score: FloatArray, horizon: int
 ) -> dict[str, dict[str, Any]]:
     """Total score of an episode, up to the horizon: as logged, and of the rule by two estimators that draw no models.
 
@@ -140,8 +139,8 @@ def episode_estimates(
     model = LearnedModel(log, 1 / len(log.states))
     found = {
         "logged": logged_value(episodes, score, horizon),
-        "importance sampling": weighted_importance(episodes, rule.probabilities, score, horizon),
-        "doubly robust": doubly_robust(episodes, rule.probabilities, score, horizon, model),
+        "importance sampling": weighted_importance(episodes, rule, score, horizon),
+        "doubly robust": doubly_robust(episodes, rule, score, horizon, model),
     }
     return {
         name: {key: _finite(value) for key, value in vars(each).items()}
@@ -153,10 +152,12 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def _contenders(rule: Rule, ideal: IdealModel, log: TransitionCounts) -> dict[str, FloatArray]:
+def _contenders(
+    rule: FloatArray, ideal: IdealModel, log: TransitionCounts
+) -> dict[str, FloatArray]:
     """The rules to compare, [S, A] by name; no FPD_learn for a goal with hard zeros: no learned model can keep them."""
-    random = np.broadcast_to(uniform_rule(ideal), rule.probabilities.shape)
-    rules = {"new": rule.probabilities, "logged": behaviour_rule(log), "random": random}
+    random = np.broadcast_to(uniform_rule(ideal), rule.shape)
+    rules = {"new": rule, "logged": behaviour_rule(log), "random": random}
     if not np.isneginf(ideal.log_transition).any():
         rules["FPD_learn"] = first_rule(
             LearnedModel(log, default_prior_count(ideal)), ideal, HORIZON
@@ -165,18 +166,19 @@ def _contenders(rule: Rule, ideal: IdealModel, log: TransitionCounts) -> dict[st
 
 
 def _support(
-    rule: Rule, support: Support, log: TransitionCounts, posterior: TransitionPosterior, task: Task
+    rule: FloatArray,
+    support: StateSupport,
+    log: TransitionCounts,
+    posterior: TransitionPosterior,
+    task: Task,
 ) -> dict[str, Any]:
     """What the rule and its evaluation rest on."""
-    arrays = support.arrays
-    visits = (
-        task.occupancy(posterior.mean_closed_loop(rule.probabilities))[:, None] * rule.probabilities
-    )
+    visits = task.occupancy(posterior.mean_closed_loop(rule))[:, None] * rule
     seen = log.by_state_action(log.records.astype(np.float64))
     strange = np.flatnonzero((visits.sum(axis=-1) > RARELY) & (seen.sum(axis=-1) == 0))
-    known = arrays.effective > 0
-    squares = (arrays.similarity[known] ** 2 / arrays.effective[known]).sum()
-    total = arrays.similarity.sum()
+    known = support.effective > 0
+    squares = (support.similarity[known] ** 2 / support.effective[known]).sum()
+    total = support.similarity.sum()
     return {
         "records": log.num_records,
         "similarity": float(total),

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pastwise._display import decimals, number_table, to_frame
 from pastwise.evaluation.values import LEAST_DRAWS, Credible, Verdict
-from pastwise.policy.rule import to_frame
-from pastwise.report.html import number_table
-from pastwise.report.text import decimals
 
 POLICIES = {"new": "the new rule", "logged": "what was done", "random": "acting at random"}
 
@@ -103,14 +101,6 @@ class Evaluation:
         }
         columns |= {number: [each[number] for _, _, each in rows] for number in numbers}
         return to_frame(columns, backend or self.backend)
-
-    def plot(self) -> Any:
-        """A figure of the values and their intervals."""
-        from pastwise.report.figures import value_plot
-
-        return value_plot(
-            {name: (v.mean, v.low, v.high) for name, v in self.values.items()}, self.measure
-        )
 
     def _repr_html_(self) -> str:
         rows = {

@@ -9,7 +9,6 @@ import numpy as np
 from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, group_sum
 from pastwise.data.counts import TransitionCounts
 from pastwise.goals.ideal import IdealModel
-from pastwise.models.belief import Belief
 
 FORBIDDEN = float(np.log(1e-5))
 """How far below the least wanted next state a forbidden one lies, as ln ideal."""
@@ -74,14 +73,6 @@ class Desire:
             group_sum(counts.batch, v, systems).reshape(counts.shape) for v in columns_of
         )
         return (total + 0.5) / (number + 1), number, served > 0
-
-    def moments(self, belief: Belief, value: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of desire + value of what follows: [..., S] -> [..., S, A] twice."""
-        if self.following.shape[:2] == (1, 1):
-            mean, variance = belief.moments(self.following[0, 0] + value)
-        else:
-            mean, variance = belief.moments_each(self.following + value[..., None, None, :])
-        return mean + self.doing, variance
 
 
 def _from_best(log_values: FloatArray, allowed: BoolArray | bool = True) -> FloatArray:

@@ -12,10 +12,10 @@ import numpy as np
 from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray
 from pastwise.data.records import Episodes
 from pastwise.data.space import Label, Space
+from pastwise.errors import LogWarning
 from pastwise.logs.columns import Columns
 from pastwise.logs.decode import Part, as_numpy, numbers_of, parts_of, so_many
 from pastwise.logs.query import FOLLOWED, labels, prepare
-from pastwise.logs.read import LogWarning
 from pastwise.logs.sources import open_table, reading
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pastwise.data.counts import Decay, TransitionCounts
 from pastwise.data.space import Label
+from pastwise.errors import LogWarning
 from pastwise.logs.columns import Columns, Names, Span
 from pastwise.logs.decode import Reading, decode, decode_tally
 from pastwise.logs.parquet import is_plain, tally
@@ -18,10 +19,6 @@ from pastwise.logs.sources import open_table, parquet_files, reading
 if TYPE_CHECKING:
     import narwhals as nw
     import pyarrow as pa
-
-
-class LogWarning(UserWarning):
-    """Records were left out, or something in a log deserves a look."""
 
 
 def count_transitions(

@@ -163,6 +163,15 @@ Choice = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 """From value and variance [..., S, A] to a rule [..., S, A] and what it is worth, [..., S, A]."""
 
 
+def moments(desire: Desire, belief: Belief, value: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of desire + value of what follows: [..., S] -> [..., S, A] twice."""
+    if desire.following.shape[:2] == (1, 1):
+        mean, variance = belief.moments(desire.following[0, 0] + value)
+    else:
+        mean, variance = belief.moments_each(desire.following + value[..., None, None, :])
+    return mean + desire.doing, variance
+
+
 def _look_ahead(belief: Belief, desire: Desire, horizon: int, choose: Choice) -> FloatArray:
     """Worth of being in each state for a way to choose, over so many epochs: [..., S].
 
@@ -173,7 +182,7 @@ def _look_ahead(belief: Belief, desire: Desire, horizon: int, choose: Choice) ->
     value, step, done = np.zeros(shape), np.full(shape, np.inf), np.zeros(shape[:-1], dtype=bool)
     patience = PATIENCE if len(ends) and until_end else 1.0
     for left in reversed(range(horizon)):
-        rule, worth = choose(*desire.moments(belief, value))
+        rule, worth = choose(*moments(desire, belief, value))
         following = (rule * worth).sum(axis=-1) * patience
         following[..., ends] = value[..., ends] + desire.after
         following = np.where(done[..., None], value, following)
@@ -276,7 +285,7 @@ def plan(
         return normalise(rule), mean + spread * doubt
 
     value = _look_ahead(belief, desire, horizon - 1, choose)
-    mean, variance = desire.moments(belief, value)
+    mean, variance = moments(desire, belief, value)
     doubt, typical = doubts(variance)
     return Plan(choose(mean, variance)[0], mean, doubt, spread * doubt, typical * leaning, worth)
 

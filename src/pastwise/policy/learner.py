@@ -13,7 +13,8 @@ import numpy as np
 from pastwise._numerics.arrays import FloatArray
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.live_counts import LiveCounts
-from pastwise.data.space import Label, Space, checked_label, key_of
+from pastwise.data.space import Label, Space, checked_label
+from pastwise.errors import LogWarning, NotFittedError
 from pastwise.evaluation.evaluate import episode_estimates, evaluate_rule, require_few
 from pastwise.evaluation.result import Evaluation
 from pastwise.goals.goal import Goal
@@ -21,9 +22,8 @@ from pastwise.goals.ideal import IdealModel
 from pastwise.logs.columns import Columns
 from pastwise.logs.decode import Finding, Reading
 from pastwise.logs.episodes import read_episodes
-from pastwise.logs.read import LogWarning, read_log, warn_of
+from pastwise.logs.read import read_log, warn_of
 from pastwise.logs.sources import library_of
-from pastwise.methods.baselines import behaviour_rule
 from pastwise.methods.planned import METHODS
 from pastwise.policy import artefact
 from pastwise.policy.explanation import Explanation
@@ -31,13 +31,11 @@ from pastwise.policy.live import LivePolicy
 from pastwise.policy.rule import Rule, known_index
 from pastwise.policy.state import Fitted
 from pastwise.policy.support import Support
-from pastwise.report.figures import PolicyPicture
 from pastwise.theory.learning import (
     gather_evidence,
     prior_concentration,
     row_evidence,
     rule_interval,
-    similarity_of,
     state_support,
 )
 from pastwise.theory.similarity import (
@@ -51,10 +49,6 @@ from pastwise.theory.similarity import (
 
 SIMILARITIES = {f.__name__: f for f in (normalised_similarity, plain_similarity)}
 """Similarities that an artefact can name."""
-
-
-class NotFittedError(ValueError, AttributeError):
-    """Something was asked of a learner that has not learned yet."""
 
 
 NO_COLUMNS = "this learner was fitted on counts, not on a table: its columns are not known; merge counts instead"
@@ -402,7 +396,13 @@ class TransferLearner:
             start = np.zeros(len(counts.states))
             start[counts.states.indices(initial)] = list(initial.values())
         return evaluate_rule(
-            self.rule_, self.support(), self._fit.params["goal"], counts, start, **options
+            self._fit.rule(),
+            self.support().arrays,
+            self._fit.params["goal"],
+            counts,
+            start,
+            backend=self._fit.library,
+            **options,
         )
 
     def _counts_of(self, log: Any) -> TransitionCounts:
@@ -431,7 +431,7 @@ class TransferLearner:
         episodes = read_episodes(log, f.columns, f.counts.states, f.counts.actions, propensity)
         counts = self._same_labels(self._read(log).counts if counts is None else counts)
         score = f.params["goal"].score(counts.states, counts.actions)
-        return episode_estimates(self.rule_, episodes, counts, score, horizon)
+        return episode_estimates(f.rule(), episodes, counts, score, horizon)
 
     def _same_labels(self, counts: TransitionCounts) -> TransitionCounts:
         """The counts over the policy's own labels; an unknown one is an error."""
@@ -441,19 +441,6 @@ class TransferLearner:
         except ValueError as error:
             raise ValueError(f"the log has other labels than the policy: {error}") from None
         return same.ending_in(np.union1d(same.terminal, own.terminal))
-
-    def picture(self) -> PolicyPicture:
-        """What there is to see of the policy, for `report.figures`."""
-        counts, rule = self.counts_.total(), self.rule_
-        return PolicyPicture(
-            [key_of(state) for state in counts.states.labels],
-            [key_of(action) for action in counts.actions.labels],
-            behaviour_rule(counts),
-            rule.probabilities,
-            rule.similarity,
-            similarity_of(counts, self.ideal_, self._fit.params["similarity"]),
-            counts.records,
-        )
 
     # Keeping.
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import Label
-from pastwise.logs.read import LogWarning
+from pastwise.errors import LogWarning
 from pastwise.policy.rule import known_index
 from pastwise.policy.state import Fitted
 from pastwise.theory.similarity import normalised_similarity

@@ -12,17 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from pastwise._display import MAX_ROWS, rule_table, to_frame
 from pastwise._files import replacing
 from pastwise._numerics.arrays import FloatArray, sample
 from pastwise.data.space import Label, Space, key_of
-from pastwise.report.html import MAX_ROWS, rule_table
+from pastwise.errors import UnseenStateWarning
 
 WEAK = 1.0
 """A rule that rests on less total similarity than this, one perfectly similar record, is shown dimmed and warned of."""
-
-
-class UnseenStateWarning(UserWarning):
-    """A rule was asked for in a state that the log does not have; the prior answered."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +102,7 @@ class Rule(Mapping[Label, dict[Label, float]]):
 
     def export(self, path: str | Path) -> None:
         """Write the rule as a table, .parquet or .csv, or by keys, .json."""
-        from pastwise.report.text import write_columns
+        from pastwise._files import write_columns
 
         suffix = Path(path).suffix.lower()
         if suffix not in (".parquet", ".csv", ".json"):
@@ -169,15 +166,3 @@ def _field_columns(
             column = f"{name} {column}"
         columns[column] = [x for label in part for x in [label] * repeat] * tile
     return columns
-
-
-def to_frame(columns: Mapping[str, Any], backend: str | None) -> Any:
-    """A data frame of the named library; of pandas or polars, where they are installed, if none is named."""
-    from importlib.util import find_spec
-
-    import narwhals as nw
-
-    chosen: Any = backend or next(
-        name for name in ("pandas", "polars", "pyarrow") if find_spec(name)
-    )
-    return nw.from_dict(dict(columns), backend=chosen).to_native()

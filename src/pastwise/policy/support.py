@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from pastwise._display import to_frame
 from pastwise._numerics.arrays import IntArray
 from pastwise.data.space import Label, Space, key_of
-from pastwise.policy.rule import WEAK, _field_columns, to_frame
+from pastwise.policy.rule import WEAK, _field_columns
 from pastwise.theory.learning import StateSupport
 
 

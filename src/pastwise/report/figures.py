@@ -12,6 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pastwise._numerics.arrays import FloatArray, IntArray
+from pastwise.data.space import key_of
+from pastwise.evaluation.result import Evaluation
+from pastwise.methods.baselines import behaviour_rule
+from pastwise.policy.learner import TransferLearner
+from pastwise.theory.learning import similarity_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -203,6 +208,20 @@ class PolicyPicture:
     similarity: FloatArray
     records: IntArray
 
+    @classmethod
+    def of(cls, learner: TransferLearner) -> PolicyPicture:
+        """Of a learner's rule, its log and its goal."""
+        counts, rule = learner.counts_.total(), learner.rule_
+        return cls(
+            [key_of(state) for state in counts.states.labels],
+            [key_of(action) for action in counts.actions.labels],
+            behaviour_rule(counts),
+            rule.probabilities,
+            rule.similarity,
+            similarity_of(counts, learner.ideal_, learner.similarity),
+            counts.records,
+        )
+
 
 MAX_STATES_DRAWN = 60
 MAX_LABEL = 30
@@ -212,8 +231,9 @@ HARMLESS = (r"Glyph \d+", "Matplotlib currently does not support", "constrained_
 """How warnings begin of labels that the font lacks or that leave little room; the figure is there all the same."""
 
 
-def draw_policy(picture: PolicyPicture, folder: Path) -> None:
+def draw_policy(learner: TransferLearner, folder: Path) -> None:
     """Write the three figures of a policy into a folder: ``policy``, ``before_after`` and ``similarity``."""
+    picture = PolicyPicture.of(learner)
     figures = {
         "policy": policy_heatmap(picture),
         "before_after": before_after(picture),
@@ -316,8 +336,9 @@ def similarity_histogram(similarity: FloatArray, records: IntArray) -> Figure:
     return figure
 
 
-def value_plot(values: Mapping[str, tuple[float, float, float]], measure: str) -> Figure:
-    """Mean and interval of each policy: name -> mean, low, high."""
+def value_plot(evaluation: Evaluation) -> Figure:
+    """Mean and 90 % interval of each policy's value."""
+    values = {name: (v.mean, v.low, v.high) for name, v in evaluation.values.items()}
     figure, (axes,) = _axes(COLUMN, 0.8 + 0.3 * len(values))
     for place, (name, (mean, low, high)) in enumerate(values.items()):
         colour = COLOURS.get(
@@ -329,7 +350,7 @@ def value_plot(values: Mapping[str, tuple[float, float, float]], measure: str) -
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     axes.grid(axis="x", color="0.92", linewidth=0.6)
-    axes.set_xlabel(f"{measure} (mean and 90 % interval)", fontsize=7)
+    axes.set_xlabel(f"{evaluation.measure} (mean and 90 % interval)", fontsize=7)
     return figure
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pastwise.report.text import decimals
+from pastwise._display import decimals
 
 if TYPE_CHECKING:
     from rich.table import Table

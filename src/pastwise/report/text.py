@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,6 @@ def write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
         writer.writeheader()
         writer.writerow(first)
         writer.writerows(iterator)
-
-
-def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
-    """The same of columns, of one length each."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
 
 
 def claims_page(claims: Sequence[Mapping[str, Any]], runs: int, explanation: str) -> str:
@@ -52,12 +43,6 @@ def _interval(measured: Mapping[str, Any]) -> str:
     if measured["low"] is None:
         return f"{measured['difference']:+.2f}"
     return f"{measured['difference']:+.2f} [{measured['low']:+.2f}, {measured['high']:+.2f}]"
-
-
-def decimals(values: Iterable[float]) -> int:
-    """Decimals that show three significant digits of the largest value, at least three of them."""
-    largest = max(map(abs, values))
-    return 3 if largest == 0 else max(3, 2 - math.floor(math.log10(largest)))
 
 
 def online_page(survival: Mapping[str, Sequence[float]], patients: int) -> str:

@@ -9,7 +9,6 @@ Paper: Definitions 1 [MDP] and 2 [def:closed_loop_descr], Eq. (1) [eq:closed-loo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -19,7 +18,7 @@ from pastwise._numerics.arrays import IntArray, broadcast, frozen, sample
 from pastwise._numerics.checks import checked_probabilities
 from pastwise._numerics.streams import Random
 from pastwise.data.counts import TransitionCounts
-from pastwise.data.records import Transitions
+from pastwise.data.records import Trajectory, Transitions
 from pastwise.data.space import Space
 from pastwise.methods.base import Agent
 from pastwise.models.base import TransitionModel
@@ -81,19 +80,6 @@ class FiniteSystem:
     def step(self, state: IntArray, action: IntArray, rng: Random) -> IntArray:
         """Next states, drawn from the transition model: [*shape]."""
         return sample(self.model.row(state, action), rng.random(self.shape))
-
-
-@dataclass(frozen=True, eq=False)
-class Trajectory:
-    """States s_0, ..., s_N [..., N + 1] and the actions between them [..., N]."""
-
-    states: IntArray
-    actions: IntArray
-
-    @property
-    def transitions(self) -> Transitions:
-        """The trajectory as records: fields [..., N]."""
-        return Transitions(self.states[..., :-1], self.actions, self.states[..., 1:])
 
 
 def run(

@@ -8,10 +8,13 @@ from __future__ import annotations
 import numpy as np
 
 from pastwise._numerics.arrays import FloatArray, batch_index, log
-from pastwise.simulation.loop import FiniteSystem, Trajectory
+from pastwise.data.records import Trajectory
+from pastwise.models.base import TransitionModel
 
 
-def log_probability(system: FiniteSystem, policy: FloatArray, trajectory: Trajectory) -> FloatArray:
+def log_probability(
+    model: TransitionModel, initial: FloatArray, policy: FloatArray, trajectory: Trajectory
+) -> FloatArray:
     """Ln p(trajectory) of the closed loop of a system and a policy: [...].
 
     Parameters
@@ -24,16 +27,14 @@ def log_probability(system: FiniteSystem, policy: FloatArray, trajectory: Trajec
     if policy.ndim < 3:
         raise ValueError(f"a policy is [..., epoch, state, action]; got shape {policy.shape}")
     state, action, next_state = trajectory.transitions
-    here, epochs, num_steps = batch_index(system.shape), policy.shape[-3], action.shape[-1]
+    here, epochs, num_steps = batch_index(model.shape), policy.shape[-3], action.shape[-1]
     if epochs not in (1, num_steps):
         raise ValueError(
             f"a policy of {epochs} rules does not fit a trajectory of {num_steps} epochs"
         )
-    full = np.broadcast_to(policy, (*system.shape, *policy.shape[-3:]))
-    total = log(system.initial[(*here, trajectory.states[..., 0])])
+    full = np.broadcast_to(policy, (*model.shape, *policy.shape[-3:]))
+    total = log(initial[(*here, trajectory.states[..., 0])])
     for t in range(num_steps):
         s, a, n = state[..., t], action[..., t], next_state[..., t]
-        total = (
-            total + log(system.model.row(s, a)[(*here, n)]) + log(full[(*here, t % epochs, s, a)])
-        )
+        total = total + log(model.row(s, a)[(*here, n)]) + log(full[(*here, t % epochs, s, a)])
     return np.asarray(total)

@@ -36,13 +36,10 @@ from pastwise._numerics.arrays import (
     where_first,
 )
 from pastwise._numerics.checks import checked_probabilities, require_memory
+from pastwise.errors import InfeasibleError
 from pastwise.goals.ideal import IdealModel
 from pastwise.models.base import TransitionModel
 from pastwise.models.rows import require_last
-
-
-class InfeasibleError(ValueError):
-    """A rule was asked for in a state where every action may lead to what the goal forbids."""
 
 
 @dataclass(frozen=True, eq=False)

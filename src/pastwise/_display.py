@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from typing import Any
 
 MAX_ROWS = 200
 
@@ -38,3 +40,21 @@ def number_table(rows: Mapping[str, Mapping[str, float]], caption: str) -> str:
         for name, row in rows.items()
     )
     return f"<p>{escape(caption)}</p><table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def decimals(values: Iterable[float]) -> int:
+    """Decimals that show three significant digits of the largest value, at least three of them."""
+    largest = max(map(abs, values))
+    return 3 if largest == 0 else max(3, 2 - math.floor(math.log10(largest)))
+
+
+def to_frame(columns: Mapping[str, Any], backend: str | None) -> Any:
+    """A data frame of the named library; of pandas or polars, where they are installed, if none is named."""
+    from importlib.util import find_spec
+
+    import narwhals as nw
+
+    chosen: Any = backend or next(
+        name for name in ("pandas", "polars", "pyarrow") if find_spec(name)
+    )
+    return nw.from_dict(dict(columns), backend=chosen).to_native()
