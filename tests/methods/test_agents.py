@@ -34,7 +34,7 @@ from pastwise import (
     run,
 )
 from pastwise._numerics.arrays import FloatArray, sample
-from pastwise.methods.baselines import uniform_rule
+from pastwise.theory.closed_loop import uniform_rule
 from tests.helpers.oracles import World, counts_of_list, random_rows
 
 HORIZON = 4

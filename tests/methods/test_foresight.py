@@ -27,10 +27,10 @@ from pastwise import (
 )
 from pastwise._numerics.arrays import FloatArray
 from pastwise.goals.utility import Desire
-from pastwise.methods.baselines import uniform_rule
 from pastwise.methods.foresight import EXAMPLE, TEMPERATURE, Attitude, Foresight, Plan, worth_of
 from pastwise.models.belief import believe
 from pastwise.studies.paper import ALL_METHODS, PaperStudy, collect
+from pastwise.theory.closed_loop import uniform_rule
 from tests.helpers.oracles import (
     Record,
     World,

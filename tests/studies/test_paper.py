@@ -21,11 +21,11 @@ from pastwise.studies.paper import (
     PaperStudy,
     collect,
     dirichlet_rows,
-    preferring,
     uniform_rows,
 )
 from pastwise.studies.summary import Interval, summarise
 from pastwise.studies.timing import CONTENDERS, Timing, fpd_learn_dense, fpd_learn_sparse, measure
+from pastwise.theory.closed_loop import ideal_preferring
 from pastwise.theory.fpd import mdp_optimum
 
 
@@ -38,7 +38,7 @@ def test_the_ideals_are_the_papers() -> None:
         "p3": [1e-5, 1e-5, 0.99998],
     }
     for past, row in expected.items():
-        ideal = preferring(PASTS[past], 3, 4)
+        ideal = ideal_preferring(PASTS[past], 3, 4)
         np.testing.assert_allclose(ideal.transition[0, 0], row, rtol=1e-14)
         np.testing.assert_allclose(ideal.rule[0], 0.25)
     np.testing.assert_allclose(PaperStudy().goal().transition[0, 0], expected["p1"], rtol=1e-14)
@@ -234,7 +234,7 @@ def test_sparse_and_dense_first_rule_agree() -> None:
     rng = np.random.default_rng(3)
     path = rng.integers(40, size=31)
     log = Transitions(path[:-1], rng.integers(4, size=30), path[1:])
-    arguments = (preferring((0,), 40, 4), log, Space.of_size(40), Space.of_size(4))
+    arguments = (ideal_preferring((0,), 40, 4), log, Space.of_size(40), Space.of_size(4))
     np.testing.assert_allclose(fpd_learn_sparse(*arguments), fpd_learn_dense(*arguments), rtol=1e-9)
 
 

@@ -17,9 +17,10 @@ from pastwise.evaluation.result import Evaluation
 from pastwise.evaluation.values import Credible, Task, is_alarming, sample_values, verdict
 from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
-from pastwise.methods.baselines import behaviour_rule, uniform_rule
+from pastwise.methods.baselines import behaviour_rule
 from pastwise.models.learned import LearnedModel
 from pastwise.models.samples import TransitionPosterior
+from pastwise.theory.closed_loop import uniform_rule
 from pastwise.theory.fpd import first_rule
 from pastwise.theory.learning import StateSupport, default_prior_count
 

@@ -12,17 +12,10 @@ from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Transitions
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods.base import Script, _Follower
+from pastwise.theory.closed_loop import uniform_rule
 from pastwise.theory.learning import (
     require_same_sizes,
 )
-
-
-def uniform_rule(ideal: IdealModel) -> FloatArray:
-    """Every allowed action alike: [1 or S, A].
-
-    Paper: Eq. (15) [eq:random_strategy].
-    """
-    return normalise(ideal.allowed.astype(np.float64))
 
 
 def behaviour_rule(counts: TransitionCounts, allowed: BoolArray | bool = True) -> FloatArray:

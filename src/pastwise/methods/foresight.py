@@ -28,9 +28,10 @@ from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Transitions
 from pastwise.goals.ideal import IdealModel
 from pastwise.goals.utility import Desire
-from pastwise.methods.baselines import behaviour_rule, uniform_rule
+from pastwise.methods.baselines import behaviour_rule
 from pastwise.methods.tl import TL
 from pastwise.models.belief import Belief, believe
+from pastwise.theory.closed_loop import uniform_rule
 from pastwise.theory.fpd import require_horizon
 from pastwise.theory.learning import learned_rule, require_same_sizes
 

@@ -14,9 +14,9 @@ import numpy as np
 from pastwise._numerics.arrays import FloatArray
 from pastwise.data.counts import TransitionCounts
 from pastwise.goals.ideal import IdealModel
-from pastwise.methods.baselines import uniform_rule
 from pastwise.methods.foresight import Pessimism, TLForesight
 from pastwise.models.learned import LearnedModel
+from pastwise.theory.closed_loop import uniform_rule
 from pastwise.theory.exploration import EpsilonGreedy, Gate
 from pastwise.theory.fpd import first_rule, require_feasible
 from pastwise.theory.learning import (

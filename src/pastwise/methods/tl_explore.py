@@ -11,8 +11,8 @@ from pastwise._numerics.arrays import FloatArray, IntArray
 from pastwise._numerics.streams import Random
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Transitions
-from pastwise.methods.baselines import uniform_rule
 from pastwise.methods.tl import TL, Evidence
+from pastwise.theory.closed_loop import uniform_rule
 from pastwise.theory.exploration import EpsilonGreedy, Explorer, Gate, Here, Window
 
 

@@ -14,9 +14,9 @@ from pastwise.data.space import Label
 from pastwise.goals.ideal import IdealModel
 from pastwise.logs.columns import Columns
 from pastwise.logs.decode import Finding
-from pastwise.methods.baselines import uniform_rule
 from pastwise.methods.planned import Planned, plan_rule
 from pastwise.policy.explanation import Evidence, Foreseen, PlannedReason, Reason
+from pastwise.theory.closed_loop import uniform_rule
 from pastwise.theory.learning import learned_rule, similarity_of
 
 REPLAN = 0.01

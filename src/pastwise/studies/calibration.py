@@ -33,8 +33,9 @@ from pastwise.models.samples import DenseDraws, TransitionPosterior
 from pastwise.report.figures import coverage_plot
 from pastwise.report.text import write_csv
 from pastwise.simulation.loop import FiniteSystem, run
-from pastwise.studies.paper import ROWS, RowDraw, preferring
+from pastwise.studies.paper import ROWS, RowDraw
 from pastwise.studies.runner import Work
+from pastwise.theory.closed_loop import ideal_preferring
 from pastwise.theory.learning import gather_evidence, learned_rule, prior_concentration
 
 SIZES = ((3, 4), (5, 3), (10, 5))
@@ -98,7 +99,7 @@ def _teacher(cell: Cell, model: DenseModel, rng: np.random.Generator) -> Agent:
         rule = rng.dirichlet(np.ones(cell.num_actions), size=(*model.shape, cell.num_states))
         return Scripted(rule[:, None])
     states = tuple(state % cell.num_states for state in preferred)
-    return FPD(model, preferring(states, cell.num_states, cell.num_actions))
+    return FPD(model, ideal_preferring(states, cell.num_states, cell.num_actions))
 
 
 def outcomes(cell: Cell, systems: int, draws: int, seed: int) -> Iterator[Outcome]:
@@ -110,7 +111,7 @@ def outcomes(cell: Cell, systems: int, draws: int, seed: int) -> Iterator[Outcom
     system = FiniteSystem(model)
     teacher = _teacher(cell, model, np.random.default_rng(seed))
     log = run(system, teacher, cell.num_records, past_rng).transitions
-    goal, uniform = preferring((0,), S, A), np.full((S, A), 1 / A)
+    goal, uniform = ideal_preferring((0,), S, A), np.full((S, A), 1 / A)
     task = Task(np.eye(S)[0], np.full(S, 1 / S))
     for i in range(systems):
         counts = TransitionCounts.from_transitions(

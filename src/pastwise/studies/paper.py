@@ -32,6 +32,7 @@ from pastwise.models.dense import DenseModel
 from pastwise.report.figures import REFERENCES
 from pastwise.simulation.loop import FiniteSystem, run
 from pastwise.studies.runner import Work
+from pastwise.theory.closed_loop import ideal_preferring
 from pastwise.theory.exploration import EpsilonGreedy, Gate
 from pastwise.theory.fpd import mdp_optimum
 
@@ -54,19 +55,6 @@ def dirichlet_rows(uniform: FloatArray) -> FloatArray:
 
 ROWS: Mapping[str, RowDraw] = {"uniform": uniform_rows, "dirichlet": dirichlet_rows}
 """Ways to draw a row, by name."""
-
-
-def preferring(
-    preferred: tuple[int, ...], num_states: int, num_actions: int, floor: float = 1e-5
-) -> IdealModel:
-    """The goal that prefers some next states alike, gives every other one ``floor``, and has no wish for actions.
-
-    Paper: Eqs. (11) [eq:past_model_1], (12) [eq:past_model_12], (13) [eq:past_model_3] and
-    (14) [eq:current_ideal_model_1].
-    """
-    transition = np.full(num_states, floor)
-    transition[list(preferred)] = (1 - floor * (num_states - len(preferred))) / len(preferred)
-    return IdealModel.of(transition, num_actions=num_actions)
 
 
 PASTS: Mapping[str, tuple[int, ...]] = {"p3": (2,), "p12": (0, 1), "p1": (0,)}
@@ -114,7 +102,7 @@ class PaperStudy:
 
     def goal(self, preferred: tuple[int, ...] = (0,)) -> IdealModel:
         """The ideal of a goal; today's by default."""
-        return preferring(preferred, self.num_states, self.num_actions)
+        return ideal_preferring(preferred, self.num_states, self.num_actions)
 
 
 class Method(NamedTuple):

@@ -24,7 +24,7 @@ from pastwise.methods.fpd_learn import FPDLearn
 from pastwise.methods.tl import TL
 from pastwise.methods.tl_explore import TLExplore
 from pastwise.models.dense import DenseModel
-from pastwise.studies.paper import preferring
+from pastwise.theory.closed_loop import ideal_preferring
 from pastwise.theory.fpd import first_rule
 from pastwise.theory.learning import concentration, default_prior_count
 
@@ -104,7 +104,7 @@ def measure(
         states, actions, ideal = (
             Space.of_size(size),
             Space.of_size(NUM_ACTIONS),
-            preferring((0,), size, NUM_ACTIONS),
+            ideal_preferring((0,), size, NUM_ACTIONS),
         )
         path = rng.integers(size, size=NUM_RECORDS + 1)
         log = Transitions(path[:-1], rng.integers(NUM_ACTIONS, size=NUM_RECORDS), path[1:])

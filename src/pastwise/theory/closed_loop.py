@@ -1,14 +1,49 @@
-"""The closed loop of a system and a policy.
+"""The closed loop of a system and a decision maker, and the ideal closed loop that states a goal.
 
-Paper: Definitions 1 [MDP] and 2 [def:closed_loop_descr], Eq. (1) [eq:closed-loop_beh].
+A *Markov decision process* has S states, A actions and a transition model
+p(next_state | state, action): what follows depends on the last state and action alone. A *policy*
+is a sequence of decision rules, rule_t(action | state). Together they form a *closed loop*, whose
+probability factors into
+
+    p(trajectory) = p(s_0) * product over epochs t of
+                    transition(next_state | state, action) * rule_t(action | state).
+
+A goal is a closed loop too, the *ideal* one: the joint distribution that states and actions should
+have. It factors in the same way,
+
+    ideal(next_state, action | state) = ideal.transition(next_state | state, action)
+                                        * ideal.rule(action | state),
+
+and replaces the reward of a Markov decision process. The two views meet in
+
+    reward(state, action, next_state) = -ln (transition * rule / (ideal.transition * ideal.rule)):
+
+the expected total of this reward is minus the divergence of the closed loop from the ideal one.
+
+| symbol               | code                           | shape     |
+|----------------------|--------------------------------|-----------|
+| s_(t-1), a_t, s_t    | `state`, `action`, `next_state`| indices   |
+| p(s_t | a_t, s_(t-1))| `transition`                   | [S, A, S] |
+| p_t(a_t | s_(t-1))   | `rule`; in sequence, `policy`  | [S, A]; [H, S, A] |
+
+`IdealModel` (package `goals`) stores an ideal, `TransitionModel` (package `models`) a transition
+model. The last two functions build the goals and the random rule of the paper's experiments.
+
+Paper: Definition 1 [MDP], Definition 2 [def:closed_loop_descr],
+Definition 3 [def:ideal_closed-loop_beh], Eq. (1) [eq:closed-loop_beh],
+Eq. (2) [eq:closed-loop_factoris]; from Section IV, Eqs. (11) to (15).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from pastwise._numerics.arrays import FloatArray, batch_index, log
+from pastwise._numerics.arrays import FloatArray, batch_index, log, normalise
 from pastwise.data.records import Trajectory
+from pastwise.errors import ParameterError
+from pastwise.goals.ideal import IdealModel
 from pastwise.models.base import TransitionModel
 
 
@@ -19,22 +54,73 @@ def log_probability(
 
     Parameters
     ----------
+    model : TransitionModel
+        Leading axes [...] are independent systems.
+    initial : [..., S]
+        p(s_0).
     policy : [..., N or 1, S, A]
-        The rule of each epoch; one rule for all where that axis is 1.
+        The rule of each epoch; one rule for all epochs where that axis is 1.
+    trajectory : Trajectory
+        States [..., N + 1] and actions [..., N].
 
     Paper: Eq. (1) [eq:closed-loop_beh].
     """
     if policy.ndim < 3:
-        raise ValueError(f"a policy is [..., epoch, state, action]; got shape {policy.shape}")
-    state, action, next_state = trajectory.transitions
-    here, epochs, num_steps = batch_index(model.shape), policy.shape[-3], action.shape[-1]
-    if epochs not in (1, num_steps):
-        raise ValueError(
-            f"a policy of {epochs} rules does not fit a trajectory of {num_steps} epochs"
+        raise ParameterError(
+            f"a policy has the axes [..., epoch, state, action]; got shape {policy.shape}"
         )
-    full = np.broadcast_to(policy, (*model.shape, *policy.shape[-3:]))
-    total = log(initial[(*here, trajectory.states[..., 0])])
+    state, action, next_state = trajectory.transitions
+    num_steps = action.shape[-1]
+    num_rules = policy.shape[-3]
+    if num_rules not in (1, num_steps):
+        raise ParameterError(
+            f"a policy of {num_rules} rules does not fit a trajectory of {num_steps} epochs; "
+            "give one rule, or one for each epoch"
+        )
+    system = batch_index(model.shape)
+    policy = np.broadcast_to(policy, (*model.shape, *policy.shape[-3:]))
+
+    # ln p(s_0), then the two factors of each epoch.
+    total = log(initial[(*system, trajectory.states[..., 0])])
     for t in range(num_steps):
-        s, a, n = state[..., t], action[..., t], next_state[..., t]
-        total = total + log(model.row(s, a)[(*here, n)]) + log(full[(*here, t % epochs, s, a)])
+        s = state[..., t]
+        a = action[..., t]
+        n = next_state[..., t]
+        log_transition = log(model.row(s, a)[(*system, n)])
+        log_rule = log(policy[(*system, t % num_rules, s, a)])
+        total = total + log_transition + log_rule
     return np.asarray(total)
+
+
+def ideal_preferring(
+    preferred: Sequence[int], num_states: int, num_actions: int, floor: float = 1e-5
+) -> IdealModel:
+    """The ideal that prefers some next states equally and has no preference among actions.
+
+    Parameters
+    ----------
+    preferred : sequence of int
+        The preferred next states; they share what the others leave.
+    floor : float
+        Probability of every other next state; 1e-5 is the paper's choice.
+
+    Examples
+    --------
+    >>> ideal_preferring([0], num_states=3, num_actions=4).transition.round(6).tolist()
+    [[[0.99998, 1e-05, 1e-05]]]
+
+    Paper: the past goals, Eqs. (11) [eq:past_model_1], (12) [eq:past_model_12] and
+    (13) [eq:past_model_3]; the current one, Eq. (14) [eq:current_ideal_model_1].
+    """
+    num_preferred = len(preferred)
+    transition = np.full(num_states, floor)
+    transition[list(preferred)] = (1 - floor * (num_states - num_preferred)) / num_preferred
+    return IdealModel.of(transition, num_actions=num_actions)
+
+
+def uniform_rule(ideal: IdealModel) -> FloatArray:
+    """Decision rule that gives every allowed action the same probability: [1 or S, A].
+
+    Paper: Eq. (15) [eq:random_strategy].
+    """
+    return normalise(ideal.allowed.astype(np.float64))
