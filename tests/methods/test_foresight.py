@@ -26,7 +26,6 @@ from pastwise import (
     run,
 )
 from pastwise._numerics.arrays import FloatArray
-from pastwise.goals.utility import Desire
 from pastwise.methods.foresight import EXAMPLE, TEMPERATURE, Attitude, Foresight, Plan, worth_of
 from pastwise.models.belief import believe
 from pastwise.studies.paper import ALL_METHODS, PaperStudy, collect
@@ -95,122 +94,10 @@ def scrambled(
     return TransitionCounts.from_groups(counts.states, counts.actions, groups, sums)
 
 
-# Desire
-
-
-def desire(goal: Goal) -> Desire:
-    return Desire.of(goal.on(STATES, ACTIONS), NO_ENDS)
-
-
-@pytest.mark.parametrize("floor", [None, 1e-5, 0.01, 0.2])
-def test_preferred_state_is_all_that_is_wanted_whatever_the_floor(floor: float | None) -> None:
-    wanted = desire(Goal(prefer="b", floor=floor))
-    np.testing.assert_allclose(wanted.following[0, 0], [0, 1, 0], atol=1e-15)
-    np.testing.assert_array_equal(wanted.doing, [[0, 0]])
-
-
-def test_graded_preference_is_graded_by_its_logarithm() -> None:
-    wanted = desire(Goal(table={"a": 0.6, "b": 0.3, "c": 0.1}))
-    np.testing.assert_allclose(wanted.following[0, 0], [1, log(3) / log(6), 0], atol=1e-15)
-
-
-def test_forbidden_state_lies_far_below_the_least_wanted() -> None:
-    """A factor of 100,000 in probability; where all others are forbidden, there is nothing in between."""
-    wanted = desire(Goal(table={"a": 0.7, "b": 0.3}))
-    np.testing.assert_allclose(
-        wanted.following[0, 0], [1, 1 - log(7 / 3) / log(7 / 3 * 1e5), 0], atol=1e-15
-    )
-    np.testing.assert_allclose(
-        desire(Goal(prefer="a", floor=0)).following[0, 0], [1, 0, 0], atol=1e-15
-    )
-
-
-@pytest.mark.parametrize("temperature", [0.01, 1.0, 300.0])
-def test_reward_is_wanted_in_proportion_whatever_its_unit_and_temperature(
-    temperature: float,
-) -> None:
-    wanted = desire(Goal(reward={"a": -3, "b": 1, "c": 5}, temperature=temperature))
-    np.testing.assert_allclose(wanted.following[0, 0], [0, 0.5, 1], atol=1e-12)
-    np.testing.assert_array_equal(wanted.doing, [[0, 0]])
-
-
-def test_reward_may_depend_on_state_and_action() -> None:
-    wanted = desire(Goal(reward={"a": {"left": 2, "right": {"b": -2}}}))
-    table = np.zeros((3, 2, 3))
-    table[0, 0], table[0, 1, 1] = 2, -2
-    np.testing.assert_allclose(wanted.following, (table + 2) / 4, atol=1e-12)
-
-
-def test_preferred_actions_share_the_scale_with_preferred_states() -> None:
-    """The worst action into the worst state has 0, the best into the best 1; ln 4 and ln 9 divide the way between."""
-    ideal = IdealModel.of([0.8, 0.2], [0.9, 0.1])
-    wanted = Desire.of(ideal, NO_ENDS)
-    np.testing.assert_allclose(wanted.following[0, 0], [1, log(9) / log(36)])
-    np.testing.assert_allclose(wanted.doing, [[0, -log(9) / log(36)]])
-
-
-def test_goal_of_actions_alone_wants_every_state() -> None:
-    wanted = desire(Goal(prefer_actions="left"))
-    np.testing.assert_allclose(wanted.following, 1)
-    np.testing.assert_allclose(wanted.doing, [[0, -1]])
-
-
-def test_action_of_probability_zero_that_is_allowed_is_hardly_wanted() -> None:
-    wanted = Desire.of(IdealModel.of([0.5, 0.5], [0.6, 0.4, 0.0]), NO_ENDS)
-    np.testing.assert_allclose(wanted.doing, [[0, -log(1.5) / log(1.5e5), -1]])
-
-
-def test_action_that_is_not_allowed_does_not_stretch_the_scale() -> None:
-    ideal = IdealModel.of([0.8, 0.2], [0.5, 0.49, 0.01], allowed=[True, True, False])
-    wanted = Desire.of(ideal, NO_ENDS)
-    scale = log(4) + log(50 / 49)
-    np.testing.assert_allclose(wanted.following[0, 0], [1, 1 - log(4) / scale])
-    np.testing.assert_allclose(wanted.doing, [[0, -log(50 / 49) / scale, -log(50 / 49) / scale]])
-
-
-def test_goal_that_wants_nothing_wants_nothing() -> None:
-    wanted = Desire.of(IdealModel.of([0.5, 0.5], num_actions=2), NO_ENDS)
-    np.testing.assert_array_equal(wanted.following, [[[0, 0]]])
-    np.testing.assert_array_equal(wanted.doing, [[0, 0]])
-
-
 def test_several_goals_at_once_are_refused() -> None:
     several = IdealModel.of(random_rows(np.random.default_rng(0), 2, 1, 1, 3), num_actions=2)
     with pytest.raises(ValueError, match="one goal at a time"):
         TLForesight(several).start(counts_of_list([], 3, 2))
-
-
-@pytest.mark.parametrize(
-    "goal",
-    [
-        "next states",
-        "states and next states",
-        "everything",
-        "a rule for all states",
-        "next states and a rule",
-    ],
-)
-def test_mean_desire_of_a_log_is_that_of_its_records_one_by_one(goal: str) -> None:
-    """Half a record of desire 1 and half of desire 0 are added."""
-    rng, (S, A) = np.random.default_rng(1), (3, 4)
-    ideals = {
-        "next states": IdealModel.of([0.5, 0.3, 0.2], num_actions=A),
-        "states and next states": IdealModel.of(random_rows(rng, S, 1, S), num_actions=A),
-        "everything": random_ideal(rng, S, A),
-        "a rule for all states": IdealModel.of(random_rows(rng, S, A, S), random_rows(rng, A)),
-        "next states and a rule": IdealModel.of([0.5, 0.3, 0.2], random_rows(rng, S, A)),
-    }
-    wanted, log_ = Desire.of(ideals[goal], NO_ENDS), random_log(rng, S, A, 2, 30)
-    following = np.broadcast_to(wanted.following, (S, A, S))
-    doing = np.broadcast_to(wanted.doing, (S, A))
-    mean, number, served = wanted.of_log(counts_of(log_, S, A))
-    assert served.all()
-    np.testing.assert_array_equal(number, [30, 30])
-    for i in range(2):
-        one_by_one = [
-            following[s, a, n] + doing[s, a] for s, a, n in zip(*(f[i] for f in log_), strict=True)
-        ]
-        assert mean[i] == pytest.approx((sum(one_by_one) + 0.5) / 31)
 
 
 # The optimum, once the log tells all
@@ -506,7 +393,7 @@ def test_young_log_gets_the_benefit_of_the_doubt_and_loses_it() -> None:
         many_records(np.array([[[0.8, 0.1, 0.1], [0.1, 0.45, 0.45]]] * 3), 40),
     )
     memory = agent.start(counts)
-    given = (memory.belief, memory.past, memory.desire, uniform_rule(GOOD))
+    given = (memory.belief, memory.past, memory.utility, uniform_rule(GOOD))
     early, late = worth_of(*given, 0), worth_of(*given, 10_000)
     assert early > 5 * late > 0
 
@@ -518,7 +405,7 @@ def test_worth_is_where_the_past_lies_between_random_and_best_over_twenty_epochs
 ) -> None:
     """By plain loops on the mean of the belief, from where the past was.
 
-    Half a standard error of the records' mean desire is credited, for each epoch that is not over.
+    Half a standard error of the records' mean utility is credited, for each epoch that is not over.
     """
     rng, (S, A), number = np.random.default_rng(seed), (3, 2), 50
     state = rng.choice([s for s in range(S) if s not in ends], number)
@@ -655,7 +542,7 @@ def test_a_single_state_and_a_single_action(horizon: int, attitude: Attitude) ->
 
 
 def test_every_state_terminal_leaves_only_the_way_there() -> None:
-    """Nothing follows a terminal state, so the value of an action is the desire of the next state."""
+    """Nothing follows a terminal state, so the value of an action is the utility of the next state."""
     counts = counts_of_list([], 3, 2).ending_in(np.arange(3))
     plan = plan_of(GOOD, counts)
     np.testing.assert_allclose(plan.value, 1 / 3)
@@ -751,7 +638,7 @@ def test_batch_of_runs_that_start_from_nothing_is_each_run_alone(
 
 @pytest.mark.parametrize("seed", range(10))
 def test_worth_value_and_doubt_of_a_batch_are_nearly_those_of_each_log_alone(seed: int) -> None:
-    """To a hundredth of an epoch's desire."""
+    """To a hundredth of an epoch's utility."""
     rng = np.random.default_rng(seed)
     log_, ideal = random_log(rng, 3, 2, 2, 3, 40), random_ideal(rng, 3, 2)
     together = plan_of(ideal, counts_of(log_, 3, 2))

@@ -233,6 +233,10 @@ class TransitionCounts:
             sums[:, rows] = np.add.reduceat(values.reshape(prod(lead), -1), starts, axis=-1)
         return sums.reshape(shape)
 
+    def sum_by_system(self, values: ArrayLike) -> FloatArray:
+        """Sum of ``values [distinct]`` over each of the independent logs: [*shape]."""
+        return group_sum(self.batch, values, prod(self.shape)).reshape(self.shape)
+
     def scale(self, factor: FloatArray | float) -> TransitionCounts:
         """The same records with their weights multiplied by ``factor``, broadcastable to [distinct]."""
         squared = np.asarray(factor) ** 2

@@ -1,83 +1,219 @@
-"""A goal as something to be collected: how much each transition is wanted, and what comes after an end."""
+r"""Utility: a goal as a quantity to collect, epoch by epoch.
+
+An ideal ranks transitions by the logarithm of their probability. The utility is that logarithm on
+a scale of length 1,
+
+.. math::
+
+    u(s, a, s') = \frac{\ln p_I(s' \mid s, a) + \ln p_I(a \mid s) - \text{least}}
+                       {\text{best} - \text{least}},
+
+so that the best transition has utility 1 and the least wanted one 0. It is stored as the sum of two
+parts, one of the next state and one of the action, in the shapes of the ideal's factors.
+
+Where episodes end, the zero matters as well: a longer episode collects more of anything positive.
+A reward then keeps its own zero, and any other goal has its zero at the least wanted next state.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, group_sum
+from pastwise._numerics.arrays import BoolArray, FloatArray, Indices, IntArray
 from pastwise.data.counts import TransitionCounts
-from pastwise.goals.ideal import IdealModel
-
-FORBIDDEN = float(np.log(1e-5))
-"""How far below the least wanted next state a forbidden one lies, as ln ideal."""
+from pastwise.errors import ParameterError
+from pastwise.goals.ideal import IdealModel, entries
 
 
 @dataclass(frozen=True, eq=False)
-class Desire:
-    """How much a transition is wanted: ln ideal, scaled to a range of 1, as a part of the next state and of the action.
+class LogUtility:
+    """How well the records of a log serve a goal; every field is [...], one entry for each log.
 
     Attributes
     ----------
-    following : [1 or S, 1 or A, S]
-        Of the next state: from 0 to 1, or with the zero of a reward where episodes end.
-    doing : [1 or S, A]
-        Of the action: 0 for the best.
-    ends : [number]
-        Terminal states.
-    after : [number]
-        What an epoch after each of these ends is worth. Nothing, where a reward is collected or only ends are wanted;
-        otherwise as much as being there.
+    mean : [...]
+        Mean utility of the records, with half a record of utility 1 and half a record of utility 0
+        added, so that the mean of an empty log is 1/2.
+    total_weight : [...]
+        Sum of the records' weights.
+    is_useful : [...]
+        Whether any record has more than the least utility that is possible.
     """
 
-    following: FloatArray
-    doing: FloatArray
-    ends: IntArray
-    after: FloatArray
+    mean: FloatArray
+    total_weight: FloatArray
+    is_useful: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class Utility:
+    """How much each transition is wanted, as the sum of a part of the next state and of the action.
+
+    Attributes
+    ----------
+    next_state_part : [1 or S, 1 or A, S]
+        From 0 to 1; with terminal states, a reward keeps its own zero.
+    action_part : [1 or S, A]
+        0 for the best action, negative for others.
+    terminal : [number]
+        Terminal states: episodes end there.
+    after_end : [number]
+        Utility of every epoch after the end of an episode, for each terminal state. It is 0 if the
+        goal is a reward, or if it wants nothing but terminal states; otherwise staying in the
+        terminal state counts like arriving there.
+
+    Examples
+    --------
+    >>> ideal = IdealModel.of([0.6, 0.3, 0.1], num_actions=2)
+    >>> utility = Utility.of(ideal, terminal=np.array([], dtype=np.int64))
+    >>> utility.next_state_part.round(3).tolist()
+    [[[1.0, 0.613, 0.0]]]
+    >>> utility.of_transitions(state=0, action=1, next_state=1).round(3).tolist()
+    0.613
+    """
+
+    next_state_part: FloatArray
+    action_part: FloatArray
+    terminal: IntArray
+    after_end: FloatArray
 
     @classmethod
-    def of(cls, ideal: IdealModel, ends: IntArray) -> Desire:
-        """From an ideal without leading axes."""
+    def of(cls, ideal: IdealModel, terminal: IntArray, *, forbidden_ratio: float = 1e-5) -> Utility:
+        """The utility of a single goal.
+
+        Parameters
+        ----------
+        ideal : IdealModel
+            The goal, without leading axes.
+        terminal : [number]
+            Terminal states.
+        forbidden_ratio : float
+            What has probability 0 in the ideal is treated as if it were this many times as
+            probable as the least probable of the rest. The default is the floor that a goal
+            gives to states that are not preferred.
+        """
         if ideal.log_transition.ndim > 3 or ideal.log_rule.ndim > 2:
-            raise ValueError("TL_foresight takes one goal at a time")
-        following, doing = _from_best(ideal.log_transition), ideal.log_rule
+            raise ParameterError(
+                "a utility takes one goal at a time; this ideal has leading axes for several"
+            )
+
+        # Both factors relative to their best value, finite everywhere.
+        log_transition = ideal.log_transition
+        anywhere = np.broadcast_to(np.True_, log_transition.shape)
+        next_state_part = _relative_to_best(log_transition, anywhere, forbidden_ratio)
+        action_part = ideal.log_rule
         if ideal.normalised:
-            doing = _from_best(*np.broadcast_arrays(ideal.log_rule, ideal.allowed))
-        scale = -(following.min() + doing.min())
-        if scale == 0:  # everything is wanted alike
-            return cls(np.zeros(following.shape), np.zeros(doing.shape), ends, np.zeros(len(ends)))
-        wanted = np.flatnonzero((following > following.min()).any(axis=(0, 1)))
-        zero = scale if not len(ends) else -following.min() if ideal.normalised else ideal.log_scale
-        following = (following + zero) / scale
-        until_end = not ideal.normalised or bool(np.isin(wanted, ends).all())
-        after = np.zeros(len(ends)) if until_end else following[..., ends].max(axis=(0, 1))
-        return cls(following, doing / scale, ends, after)
+            log_rule, allowed = np.broadcast_arrays(ideal.log_rule, ideal.allowed)
+            action_part = _relative_to_best(log_rule, allowed, forbidden_ratio)
 
-    def of_log(self, counts: TransitionCounts) -> tuple[FloatArray, FloatArray, BoolArray]:
-        """Mean desire of the records, half a record added either way; their number; whether any served: [...] each."""
-        s, a = counts.state, counts.action
-        lines, columns = (
-            np.minimum(i, n - 1) for i, n in zip((s, a), self.following.shape[:2], strict=True)
+        # The scale takes the worst action into the worst state one unit below the best.
+        least_next_state = next_state_part.min()
+        scale = -(least_next_state + action_part.min())
+        if scale == 0:
+            return cls._indifferent(next_state_part.shape, action_part.shape, terminal)
+
+        # The zero of the scale.
+        if not len(terminal):
+            zero = scale
+        elif ideal.normalised:
+            zero = -least_next_state
+        else:
+            zero = ideal.log_scale
+        is_wanted = (next_state_part > least_next_state).any(axis=(0, 1))
+        next_state_part = (next_state_part + zero) / scale
+
+        # What an epoch after the end of an episode still collects.
+        wants_only_ends = bool(np.isin(np.flatnonzero(is_wanted), terminal).all())
+        if not ideal.normalised or wants_only_ends:
+            after_end = np.zeros(len(terminal))
+        else:
+            after_end = next_state_part[..., terminal].max(axis=(0, 1))
+        return cls(next_state_part, action_part / scale, terminal, after_end)
+
+    @classmethod
+    def _indifferent(
+        cls,
+        next_state_shape: tuple[int, ...],
+        action_shape: tuple[int, ...],
+        terminal: IntArray,
+    ) -> Utility:
+        """The utility of a goal that ranks all transitions equal: 0 everywhere."""
+        return cls(
+            next_state_part=np.zeros(next_state_shape),
+            action_part=np.zeros(action_shape),
+            terminal=terminal,
+            after_end=np.zeros(len(terminal)),
         )
-        wanted = (
-            self.following[lines, columns, counts.next_state]
-            + self.doing[np.minimum(s, len(self.doing) - 1), a]
+
+    @classmethod
+    def one_per_epoch(cls, num_states: int, terminal: IntArray) -> Utility:
+        """1 for every transition until the episode ends; it collects the episode's length."""
+        return cls(
+            next_state_part=np.ones((1, 1, num_states)),
+            action_part=np.zeros((1, 1)),
+            terminal=terminal,
+            after_end=np.zeros(len(terminal)),
         )
-        least = self.following.min() + self.doing.min()
-        systems, columns_of = (
-            int(np.prod(counts.shape)),
-            (counts.weight * wanted, counts.weight, wanted > least),
-        )
-        total, number, served = (
-            group_sum(counts.batch, v, systems).reshape(counts.shape) for v in columns_of
-        )
-        return (total + 0.5) / (number + 1), number, served > 0
+
+    @property
+    def concerns_next_states_only(self) -> bool:
+        """Whether the part of the next state is the same for every state and action."""
+        return self.next_state_part.shape[:2] == (1, 1)
+
+    @property
+    def stops_at_end(self) -> bool:
+        """Whether there are terminal states, and nothing is collected after reaching one."""
+        return len(self.terminal) > 0 and not self.after_end.any()
+
+    @cached_property
+    def minimum(self) -> float:
+        """The least utility that a transition can have."""
+        return float(self.next_state_part.min() + self.action_part.min())
+
+    def of_transitions(self, state: Indices, action: Indices, next_state: Indices) -> FloatArray:
+        """Utility of the given transitions, by index: [...] each -> [...]."""
+        of_next_state = entries(self.next_state_part, state, action, next_state)
+        of_action = entries(self.action_part, state, action)
+        return np.asarray(of_next_state + of_action)
+
+    def of_log(self, counts: TransitionCounts) -> LogUtility:
+        """Utility of the records of each log."""
+        # Utility of every distinct transition of the log.
+        utility = self.of_transitions(counts.state, counts.action, counts.next_state)
+
+        # Sums over each system's log.
+        total_utility = counts.sum_by_system(counts.weight * utility)
+        total_weight = counts.sum_by_system(counts.weight)
+        is_useful = counts.sum_by_system(utility > self.minimum) > 0
+
+        # Half a record either way keeps the mean of an empty log at 1/2.
+        mean = (total_utility + 0.5) / (total_weight + 1.0)
+        return LogUtility(mean, total_weight, is_useful)
 
 
-def _from_best(log_values: FloatArray, allowed: BoolArray | bool = True) -> FloatArray:
-    """Logarithms less the largest; zero is `FORBIDDEN` below the least, and what is not allowed is the least."""
-    possible = ~np.isneginf(log_values)
-    below = np.where(possible, log_values, 0.0) - log_values[possible & allowed].max()
-    below = np.where(possible, below, below[possible & allowed].min() + FORBIDDEN)
-    return np.asarray(np.where(allowed, below, below[np.broadcast_to(allowed, below.shape)].min()))
+def _relative_to_best(
+    log_values: FloatArray, allowed: BoolArray, forbidden_ratio: float
+) -> FloatArray:
+    """Logarithms less the largest allowed one, finite everywhere and not above 0 where allowed.
+
+    Parameters
+    ----------
+    log_values, allowed : of one shape
+        What is not allowed gets the least of the allowed values, so that it does not stretch the
+        scale.
+    forbidden_ratio : float
+        What ``-inf``, a probability of 0, becomes relative to the least of the finite values.
+    """
+    is_possible = ~np.isneginf(log_values)
+    is_choice = is_possible & allowed
+
+    best = log_values[is_choice].max()
+    relative = np.where(is_possible, log_values, 0.0) - best
+    least_possible = relative[is_choice].min()
+    relative = np.where(is_possible, relative, least_possible + np.log(forbidden_ratio))
+
+    least_allowed = relative[allowed].min()
+    return np.asarray(np.where(allowed, relative, least_allowed))

@@ -8,7 +8,7 @@ the belief foresees, over many epochs; how doubtful that value is, which an *att
     rule(action | state)  proportional to  exp(index / temperature)
 
 This is fully probabilistic design whose ideal leaves the world as it is believed to be, but for the goal
-(ideal transition = belief * exp(desire / temperature)), and has the learned rule of TL, tempered, as its action factor.
+(ideal transition = belief * exp(utility / temperature)), and has the learned rule of TL, tempered, as its action factor.
 The share of the example that is followed goes by what the past was *worth* for today's goal under the belief: 0 where
 it did no better than acting at random, 1 where nothing better is known; a young log gets the benefit of the doubt. Both
 example and attitude are in units of doubt, so both fade as the records grow.
@@ -27,7 +27,7 @@ from pastwise._numerics.streams import Random
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Transitions
 from pastwise.goals.ideal import IdealModel
-from pastwise.goals.utility import Desire
+from pastwise.goals.utility import Utility
 from pastwise.methods.baselines import behaviour_rule
 from pastwise.methods.tl import TL
 from pastwise.models.belief import Belief, believe
@@ -48,7 +48,7 @@ SKILL_EPOCHS = 20
 """Epochs over which the past's worth is judged."""
 
 BENEFIT = 0.5
-"""Standard errors of the log's mean desire that the past is credited with."""
+"""Standard errors of the log's mean utility that the past is credited with."""
 
 DOUBTLESS = 1e-12
 """Doubt below which there is none: equal values share a rule, others decide it."""
@@ -121,7 +121,7 @@ class Plan:
     ----------
     rule : [..., S, A]
     value : [..., S, A]
-        Desire foreseen over the horizon, from 0 to 1 an epoch.
+        Utility foreseen over the horizon, from 0 to 1 an epoch.
     doubt : [..., S, A]
         Standard deviation of the value under the belief.
     attitude : [..., S, A]
@@ -148,14 +148,14 @@ class Past:
     ----------
     visits : [..., S]
     behaviour, example : [..., S, A]
-    desire, number, served : [...]
-        Mean desire of its records, half a record added either way; their number; whether any served the goal at all.
+    mean_utility, number, served : [...]
+        Mean utility of its records, half a record added either way; their number; whether any served the goal at all.
     """
 
     visits: FloatArray
     behaviour: FloatArray
     example: FloatArray
-    desire: FloatArray
+    mean_utility: FloatArray
     number: FloatArray
     served: BoolArray
 
@@ -164,28 +164,28 @@ Choice = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 """From value and variance [..., S, A] to a rule [..., S, A] and what it is worth, [..., S, A]."""
 
 
-def moments(desire: Desire, belief: Belief, value: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of desire + value of what follows: [..., S] -> [..., S, A] twice."""
-    if desire.following.shape[:2] == (1, 1):
-        mean, variance = belief.moments(desire.following[0, 0] + value)
+def moments(utility: Utility, belief: Belief, value: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of utility + value of what follows: [..., S] -> [..., S, A] twice."""
+    if utility.concerns_next_states_only:
+        mean, variance = belief.moments(utility.next_state_part[0, 0] + value)
     else:
-        mean, variance = belief.moments_each(desire.following + value[..., None, None, :])
-    return mean + desire.doing, variance
+        mean, variance = belief.moments_each(utility.next_state_part + value[..., None, None, :])
+    return mean + utility.action_part, variance
 
 
-def _look_ahead(belief: Belief, desire: Desire, horizon: int, choose: Choice) -> FloatArray:
+def _look_ahead(belief: Belief, utility: Utility, horizon: int, choose: Choice) -> FloatArray:
     """Worth of being in each state for a way to choose, over so many epochs: [..., S].
 
     A system whose worth has settled, or grows evenly, is looked at no further, whatever the others of a batch do.
     """
-    until_end = not desire.after.any()
-    shape, ends = belief.weight.shape[:-1], desire.ends
+    until_end = not utility.after_end.any()
+    shape, ends = belief.weight.shape[:-1], utility.terminal
     value, step, done = np.zeros(shape), np.full(shape, np.inf), np.zeros(shape[:-1], dtype=bool)
     patience = PATIENCE if len(ends) and until_end else 1.0
     for left in reversed(range(horizon)):
-        rule, worth = choose(*moments(desire, belief, value))
+        rule, worth = choose(*moments(utility, belief, value))
         following = (rule * worth).sum(axis=-1) * patience
-        following[..., ends] = value[..., ends] + desire.after
+        following[..., ends] = value[..., ends] + utility.after_end
         following = np.where(done[..., None], value, following)
         previous, step, value = step, following - value, following
         if len(ends) and until_end:
@@ -211,7 +211,7 @@ PATIENCE = 1 - 1e-4
 
 
 def worth_of(
-    belief: Belief, past: Past, desire: Desire, uniform: FloatArray, since: int = 0
+    belief: Belief, past: Past, utility: Utility, uniform: FloatArray, since: int = 0
 ) -> FloatArray:
     """What the past was worth for today's goal: its behaviour's value between acting at random and the best: [...].
 
@@ -219,26 +219,21 @@ def worth_of(
     """
 
     def value(rule: FloatArray) -> FloatArray:
-        ahead = _look_ahead(belief, desire, SKILL_EPOCHS, lambda mean, variance: (rule, mean))
+        ahead = _look_ahead(belief, utility, SKILL_EPOCHS, lambda mean, variance: (rule, mean))
         return np.asarray((past.visits * ahead).sum(axis=-1))
 
     def greedy(mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
         best = np.where(uniform > 0, mean, -np.inf)
         return normalise((best == fold(np.maximum, best)[..., None]).astype(np.float64)), mean
 
-    best = (past.visits * _look_ahead(belief, desire, SKILL_EPOCHS, greedy)).sum(axis=-1)
+    best = (past.visits * _look_ahead(belief, utility, SKILL_EPOCHS, greedy)).sum(axis=-1)
     done, random = value(past.behaviour), value(uniform)
-    always = Desire(
-        np.ones((1, 1, belief.weight.shape[-2])),
-        np.zeros((1, 1)),
-        desire.ends,
-        np.zeros(len(desire.ends)),
-    )
+    always = Utility.one_per_epoch(belief.weight.shape[-2], utility.terminal)
     length = _look_ahead(
         belief, always, SKILL_EPOCHS, lambda mean, variance: (past.behaviour, mean)
     )
     spread = np.maximum(
-        past.desire * (1 - past.desire), 0.0
+        past.mean_utility * (1 - past.mean_utility), 0.0
     )  # a reward may have a mean outside [0, 1]
     error = np.sqrt(spread / (past.number + since + 1)) * (past.visits * length).sum(axis=-1)
     credit = BENEFIT * error
@@ -249,7 +244,7 @@ def worth_of(
 def plan(
     belief: Belief,
     past: Past,
-    desire: Desire,
+    utility: Utility,
     uniform: FloatArray,
     attitude: Attitude,
     horizon: int,
@@ -266,7 +261,7 @@ def plan(
     since : int
         Records observed since the past log.
     """
-    worth = worth_of(belief, past, desire, uniform, since)
+    worth = worth_of(belief, past, utility, uniform, since)
     allowed = uniform > 0
     spread = np.where(past.served, attitude.doubt(worth), Optimism().doubt(worth))[..., None, None]
     known = normalise(
@@ -285,8 +280,8 @@ def plan(
         rule = np.exp((index - fold(np.maximum, index)[..., None]) / (TEMPERATURE * typical))
         return normalise(rule), mean + spread * doubt
 
-    value = _look_ahead(belief, desire, horizon - 1, choose)
-    mean, variance = moments(desire, belief, value)
+    value = _look_ahead(belief, utility, horizon - 1, choose)
+    mean, variance = moments(utility, belief, value)
     doubt, typical = doubts(variance)
     return Plan(choose(mean, variance)[0], mean, doubt, spread * doubt, typical * leaning, worth)
 
@@ -297,7 +292,7 @@ class Foresight:
 
     belief: Belief
     past: Past
-    desire: Desire
+    utility: Utility
     here: tuple[IntArray, ...]
     plan: Plan | None = None
     since: int = 0
@@ -340,14 +335,17 @@ class TLForesight:
         counts, example = counts.evenly_weighted(), TL(self.ideal)
         visits = counts.by_state_action(counts.weight).sum(axis=-1)
         seen = visits.sum(axis=-1, keepdims=True) > 0
-        desire = Desire.of(self.ideal, counts.terminal)
+        utility = Utility.of(self.ideal, counts.terminal)
+        log_utility = utility.of_log(counts)
         past = Past(
             normalise(np.where(seen, visits, 1.0)),
             behaviour_rule(counts, self.ideal.allowed),
             learned_rule(example.start(counts).evidence, example.prior),
-            *desire.of_log(counts),
+            log_utility.mean,
+            log_utility.total_weight,
+            log_utility.is_useful,
         )
-        return Foresight(believe(counts), past, desire, batch_index(counts.shape))
+        return Foresight(believe(counts), past, utility, batch_index(counts.shape))
 
     def plan(self, memory: Foresight) -> Plan:
         """The plan in use; made anew where the records have grown enough."""
@@ -356,7 +354,7 @@ class TLForesight:
             given = (
                 memory.belief,
                 memory.past,
-                memory.desire,
+                memory.utility,
                 uniform_rule(self.ideal),
                 self.attitude,
                 self.horizon,
