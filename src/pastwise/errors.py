@@ -39,6 +39,10 @@ class FileError(PastwiseError, OSError):
     """A file or folder cannot be read or written."""
 
 
+class WorkerError(PastwiseError, ChildProcessError):
+    """A process of a study died."""
+
+
 class NotFittedError(PastwiseError, ValueError, AttributeError):
     """A learner was asked for something before it learned from a log."""
 

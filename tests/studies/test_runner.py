@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 
+from pastwise.errors import WorkerError
 from pastwise.studies import paper
 from pastwise.studies.calibration import calibrate
 from pastwise.studies.gridworlds import gridworlds
 from pastwise.studies.icu import icu_settings, icu_study
-from pastwise.studies.runner import Task, Work
+from pastwise.studies.runner import Part, Runner
 from pastwise.studies.transfer import survey
 from tests.helpers.command import call
 
@@ -65,7 +66,7 @@ def test_a_study_writes_the_same_whatever_the_number_of_processes(
 def test_icu_sepsis_is_the_same_whatever_the_number_of_processes() -> None:
     settings = icu_settings((20,))
     (one, online), (other, other_online) = (
-        icu_study(settings, 1, 10, 3, Work(jobs)) for jobs in (1, 2)
+        icu_study(settings, 1, 10, 3, Runner(jobs)) for jobs in (1, 2)
     )
     assert json.dumps([one.rows, one.content(), online]) == json.dumps(
         [other.rows, other.content(), other_online]
@@ -77,8 +78,8 @@ def numbers(index: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 9])
-def test_results_come_in_the_order_of_the_tasks(jobs: int) -> None:
-    found = Work(jobs).do("Counting", [partial(numbers, index) for index in range(3)], {})
+def test_results_come_in_the_order_of_the_parts(jobs: int) -> None:
+    found = Runner(jobs).run("Counting", [partial(numbers, index) for index in range(3)], {})
     assert [(part["index"], part["third"]) for part in found] == [
         (index, index / 3) for index in range(3)
     ]
@@ -92,38 +93,38 @@ def refuse(text: str) -> None:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_error_in_a_task_is_the_error_of_the_study(jobs: int, tmp_path: Path) -> None:
-    tasks: list[Task] = [partial(numbers, 0), partial(refuse, "no such thing")]
+    parts: list[Part[Any]] = [partial(numbers, 0), partial(refuse, "no such thing")]
     with pytest.raises(ValueError, match=r"^no such thing$"):
-        Work(jobs, tmp_path / "kept").do("Failing", tasks, {})
+        Runner(jobs, tmp_path / "kept").run("Failing", parts, {})
 
 
-def test_a_process_that_is_killed_is_told_of(tmp_path: Path) -> None:
-    tasks: list[Task] = [partial(numbers, 0), partial(os._exit, 1)]
-    with pytest.raises(OSError, match=r"sudden end.*fewer --jobs"):
-        Work(2, tmp_path / "kept").do("Dying", tasks, {})
+def test_a_worker_that_dies_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+    parts: list[Part[Any]] = [partial(numbers, 0), partial(os._exit, 1)]
+    with pytest.raises(WorkerError, match=r"worker died.*fewer --jobs"):
+        Runner(2, tmp_path / "kept").run("Dying", parts, {})
 
 
 # What is done is kept.
 
 
 def do(
-    beside: Path, settings: dict[str, Any], number: int = 3
-) -> tuple[list[int], list[str], Work]:
-    """Which of the tasks were done just now, what was told, and the work."""
+    folder: Path, settings: dict[str, Any], number: int = 3
+) -> tuple[list[int], list[str], Runner]:
+    """Which of the parts were done just now, the messages, and the runner."""
     done: list[int] = []
 
     def note(index: int) -> float:
         done.append(index)
         return index / 3
 
-    told: list[str] = []
-    work = Work(1, beside, tell=told.append)
-    assert work.do("Noting", [partial(note, index) for index in range(number)], settings) == [
+    messages: list[str] = []
+    runner = Runner(1, folder, notify=messages.append)
+    assert runner.run("Noting", [partial(note, index) for index in range(number)], settings) == [
         0,
         1 / 3,
         2 / 3,
     ]
-    return done, told, work
+    return done, messages, runner
 
 
 def test_what_was_done_is_not_done_again(tmp_path: Path) -> None:
@@ -135,12 +136,12 @@ def test_what_was_done_is_not_done_again(tmp_path: Path) -> None:
 
 def test_what_was_done_under_other_settings_is_not_used_and_not_lost(tmp_path: Path) -> None:
     do(tmp_path / "kept", {"seed": 1})
-    done, told, other = do(tmp_path / "kept", {"seed": 2})
-    assert (done, told) == ([0, 1, 2], [])
-    other.forget()
-    done, _, work = do(tmp_path / "kept", {"seed": 1})
+    done, messages, other = do(tmp_path / "kept", {"seed": 2})
+    assert (done, messages) == ([0, 1, 2], [])
+    other.discard()
+    done, _, runner = do(tmp_path / "kept", {"seed": 1})
     assert done == []
-    work.forget()
+    runner.discard()
     assert not list(tmp_path.iterdir())
 
 
@@ -167,7 +168,7 @@ def test_every_option_tells_a_study_from_others(tmp_path: Path) -> None:
         yield advance
 
     base, lakes, wards = paper.PaperStudy(runs=2), gridworlds((5,))[:1], icu_settings((5,))
-    studies: list[Callable[[Work], object]] = [
+    studies: list[Callable[[Runner], object]] = [
         *(
             partial(paper.collect, paper.PaperStudy(**{"runs": 2} | options))
             for options in (
@@ -194,14 +195,14 @@ def test_every_option_tells_a_study_from_others(tmp_path: Path) -> None:
     ]
     for study in studies:
         with pytest.raises(KeyboardInterrupt):
-            study(Work(1, tmp_path, cut, tell=pytest.fail))
+            study(Runner(1, tmp_path, cut, notify=pytest.fail))
     assert len(list(tmp_path.iterdir())) == len(studies)
 
 
 def test_a_place_that_cannot_be_written_to_is_known_before_the_work(tmp_path: Path) -> None:
     (tmp_path / "kept").write_text("mine")
     with pytest.raises(OSError, match="kept"):
-        Work(1, tmp_path / "kept").do("Nothing", [partial(refuse, "this was begun")], {})
+        Runner(1, tmp_path / "kept").run("Nothing", [partial(refuse, "this was begun")], {})
 
 
 # Ctrl-C.
@@ -266,9 +267,9 @@ SLEEPERS = """
 import json, sys, time
 from functools import partial
 from pathlib import Path
-from pastwise.studies.runner import Work
+from pastwise.studies.runner import Runner
 try:
-    Work(3, Path("kept")).do("Sleeping", [partial(json.loads, "1"), *[partial(time.sleep, 10**6)] * 3], {})
+    Runner(3, Path("kept")).run("Sleeping", [partial(json.loads, "1"), *[partial(time.sleep, 10**6)] * 3], {})
 except KeyboardInterrupt:
     sys.exit("interrupted")
 """
@@ -278,7 +279,7 @@ except KeyboardInterrupt:
 def test_no_process_outlives_the_study(
     how: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Processes that are in the middle of a task end with the one that started them, however it ends."""
+    """Processes that are in the middle of a part end with the one that started them, however it ends."""
     monkeypatch.chdir(tmp_path)
     process = start("-c", SLEEPERS)
     wait_for("0.json", tmp_path, process)

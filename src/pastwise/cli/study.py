@@ -16,7 +16,7 @@ from pastwise.report.text import online_page
 
 if TYPE_CHECKING:
     from pastwise.studies.reproduction import Reproduction
-    from pastwise.studies.runner import Work
+    from pastwise.studies.runner import Runner
 
 OK = 0
 
@@ -30,23 +30,23 @@ jobs_option = click.option(
 
 
 @contextmanager
-def _working(out: Path, jobs: int, owned: Iterable[str] = ()) -> Iterator[tuple[Path, Work]]:
-    """The folder that a study writes its files into, as `staged` has it, and the way in which its tasks are done.
+def _working(out: Path, jobs: int, owned: Iterable[str] = ()) -> Iterator[tuple[Path, Runner]]:
+    """The folder that a study writes its files into, as `staged` has it, and the runner of its parts.
 
-    After Ctrl-C the tasks that are done stay beside ``out`` until the same study is complete.
+    After Ctrl-C the parts that are done stay next to ``out`` until the same study is complete.
     """
     from pastwise._files import staged
-    from pastwise.studies.runner import Work
+    from pastwise.studies.runner import Runner
 
     place = out.resolve()
-    beside = place.parent / f"{place.name}.partial"
-    work = Work(jobs, beside, progress, lambda text: click.echo(text, err=True))
+    partial_folder = place.parent / f"{place.name}.partial"
+    runner = Runner(jobs, partial_folder, progress, lambda text: click.echo(text, err=True))
     try:
         with staged(out, owned) as folder:
-            yield folder, work
+            yield folder, runner
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(work.state()) from None
-    work.forget()
+        raise KeyboardInterrupt(runner.status()) from None
+    runner.discard()
 
 
 @click.command()
@@ -111,8 +111,8 @@ def reproduce(
         draw_rows=paper.ROWS[transitions],
         methods={"paper": paper.PAPER_METHODS, "all": paper.ALL_METHODS}[methods],
     )
-    with _working(out, jobs, owned=reproduction.OPTIONAL_FILES) as (folder, work):
-        result = reproduction.reproduce(study, not skip_timing, work)
+    with _working(out, jobs, owned=reproduction.OPTIONAL_FILES) as (folder, runner):
+        result = reproduction.reproduce(study, not skip_timing, runner)
         result.write(folder)
     if as_json:
         click.echo(json.dumps(result.content(), allow_nan=False))
@@ -180,8 +180,8 @@ def calibration(systems: int, draws: int, seed: int, out: Path, jobs: int, as_js
     from pastwise.studies.calibration import calibrate, table
 
     require_matplotlib()
-    with _working(out, jobs) as (folder, work):
-        result = calibrate(systems, draws, seed, work)
+    with _working(out, jobs) as (folder, runner):
+        result = calibrate(systems, draws, seed, runner)
         result.write(folder)
     click.echo(
         json.dumps(result.content())
@@ -227,8 +227,8 @@ def icu_sepsis(
     require_matplotlib()
     seeds, patients = (min(seeds, 2), min(patients, 100)) if quick else (seeds, patients)
     settings = icu_settings(QUICK_SIZES if quick else SIZES)
-    with _working(out, jobs) as (folder, work):
-        result, online = icu_study(settings, seeds, patients, seed, work)
+    with _working(out, jobs) as (folder, runner):
+        result, online = icu_study(settings, seeds, patients, seed, runner)
         extra = {"online": {"patients": patients, "survival": online}}
         result.write(folder, "icu-sepsis", extra)
         for suffix in ("png", "pdf"):
@@ -262,8 +262,8 @@ def grid_worlds(quick: bool, seeds: int, seed: int, out: Path, jobs: int, as_jso
 
     require_matplotlib()
     settings, seeds = gridworlds(QUICK_SIZES if quick else SIZES), min(seeds, 2) if quick else seeds
-    with _working(out, jobs) as (folder, work):
-        result = survey(settings, seeds, seed, work)
+    with _working(out, jobs) as (folder, runner):
+        result = survey(settings, seeds, seed, runner)
         result.write(folder, "gridworlds")
     click.echo(
         json.dumps(result.content())

@@ -34,7 +34,7 @@ from pastwise.report.figures import coverage_plot
 from pastwise.report.text import write_csv
 from pastwise.simulation.loop import FiniteSystem, run
 from pastwise.studies.paper import ROWS, RowDraw
-from pastwise.studies.runner import Work
+from pastwise.studies.runner import Runner
 from pastwise.theory.closed_loop import ideal_preferring
 from pastwise.theory.learning import gather_evidence, learned_rule, prior_concentration
 
@@ -211,12 +211,13 @@ def _alarm_rates(rows: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def calibrate(
-    systems: int = 100, draws: int = 400, seed: int = 0, work: Work | None = None
+    systems: int = 100, draws: int = 400, seed: int = 0, runner: Runner | None = None
 ) -> Calibration:
     """Run the study: ``systems`` random systems in each of the cells."""
-    tasks = [partial(_rates, cell, systems, draws, seed) for cell in cells()]
+    parts = [partial(_rates, cell, systems, draws, seed) for cell in cells()]
     settings = {"study": "calibration", "systems": systems, "draws": draws, "seed": seed}
-    return Calibration(systems, draws, seed, (work or Work()).do("Simulating", tasks, settings))
+    rows = (runner or Runner()).run("Simulating", parts, settings)
+    return Calibration(systems, draws, seed, rows)
 
 
 def _rates(cell: Cell, systems: int, draws: int, seed: int) -> dict[str, Any]:

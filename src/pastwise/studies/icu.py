@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +19,9 @@ from pastwise.methods.base import Agent
 from pastwise.methods.foresight import Pessimism, TLForesight
 from pastwise.methods.fpd_learn import FPDLearn
 from pastwise.methods.tl import TL
-from pastwise.studies.runner import Work
+from pastwise.studies.runner import Part, Runner
 from pastwise.studies.systems import KnownSystem, icu_sepsis
-from pastwise.studies.transfer import Setting, Transfer, gather, survey_settings, survey_tasks
+from pastwise.studies.transfer import Setting, Transfer, gather, survey_parts, survey_settings
 
 SIZES = (1000, 10_000, 100_000)
 QUICK_SIZES = (200, 1000)
@@ -84,13 +85,19 @@ def _treated_online(name: str, patients: int, seed: int) -> list[float]:
 
 
 def icu_study(
-    settings: Sequence[Setting], seeds: int, patients: int, seed: int = 0, work: Work | None = None
+    settings: Sequence[Setting],
+    seeds: int,
+    patients: int,
+    seed: int = 0,
+    runner: Runner | None = None,
 ) -> tuple[Transfer, dict[str, list[float]]]:
     """What every method attains from logs; and, for every agent, the survivors in each tenth of its patients."""
-    from_logs = survey_tasks(settings, seeds, seed)
+    from_logs = survey_parts(settings, seeds, seed)
     online = [partial(_treated_online, name, patients, seed) for name in AGENTS]
     chosen = {"study": "icu-sepsis", "patients": patients, **survey_settings(settings, seeds, seed)}
-    found = (work or Work()).do("Learning", [*from_logs, *online], chosen)
-    return gather(settings, found[: len(from_logs)]), dict(
-        zip(AGENTS, found[len(from_logs) :], strict=True)
-    )
+    parts: list[Part[Any]] = [*from_logs, *online]
+    results = (runner or Runner()).run("Learning", parts, chosen)
+
+    transfer = gather(settings, results[: len(from_logs)])
+    survival = dict(zip(AGENTS, results[len(from_logs) :], strict=True))
+    return transfer, survival

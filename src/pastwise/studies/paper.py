@@ -31,7 +31,7 @@ from pastwise.methods.tl_explore import TLExplore
 from pastwise.models.dense import DenseModel
 from pastwise.report.figures import REFERENCES
 from pastwise.simulation.loop import FiniteSystem, run
-from pastwise.studies.runner import Work
+from pastwise.studies.runner import Runner
 from pastwise.theory.closed_loop import ideal_preferring
 from pastwise.theory.exploration import EpsilonGreedy, Gate
 from pastwise.theory.fpd import mdp_optimum
@@ -203,12 +203,12 @@ def simulate(study: PaperStudy, runs: range) -> Iterator[tuple[str, str, IntArra
             yield past, name, gains
 
 
-def collect(study: PaperStudy, work: Work | None = None) -> Gains:
+def collect(study: PaperStudy, runner: Runner | None = None) -> Gains:
     """Gains of all runs."""
-    blocks = (range(start, min(start + CHUNK, study.runs)) for start in range(0, study.runs, CHUNK))
-    tasks = [partial(_block, study, runs) for runs in blocks]
-    parts = (work or Work()).do(
-        "Simulating", tasks, {"study": "paper", "block": CHUNK, **study.settings()}
+    starts = range(0, study.runs, CHUNK)
+    blocks = [partial(_block, study, range(i, min(i + CHUNK, study.runs))) for i in starts]
+    parts = (runner or Runner()).run(
+        "Simulating", blocks, {"study": "paper", "block": CHUNK, **study.settings()}
     )
     return {
         (past, method): np.concatenate([part[past][method] for part in parts])

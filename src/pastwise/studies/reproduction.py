@@ -12,7 +12,7 @@ from pastwise.report.figures import REFERENCES, difference_boxplot, gain_boxplot
 from pastwise.report.text import claims_page, write_csv
 from pastwise.studies import paper, timing
 from pastwise.studies.claims import EXPLANATION, Claim, judge
-from pastwise.studies.runner import Work
+from pastwise.studies.runner import Runner
 from pastwise.studies.summary import Row, summarise
 
 OPTIONAL_FILES = ("timing.png", "timing.pdf")
@@ -77,10 +77,10 @@ class Reproduction:
                 figure.savefig(directory / f"{name}.{suffix}")
 
 
-def reproduce(study: paper.PaperStudy, with_timing: bool, work: Work) -> Reproduction:
+def reproduce(study: paper.PaperStudy, with_timing: bool, runner: Runner) -> Reproduction:
     """Run the study; the timing is done by this process alone, after all else."""
-    gains, times = paper.collect(study, work), None
+    gains, times = paper.collect(study, runner), None
     if with_timing:
-        with work.progress("Timing", timing.NUM_STEPS) as advance:
+        with runner.progress("Timing", timing.NUM_STEPS) as advance:
             times = timing.measure(on_step=advance)
     return Reproduction(study, gains, times, summarise(gains), judge(gains, times))

@@ -1,8 +1,13 @@
-"""A Monte-Carlo study's tasks, done by one process or several; what is done is kept, so that a study can be resumed.
+"""Run the parts of a study, in one process or several, and keep what is done.
 
-Tasks do not depend on each other: each has its own seeds. They are the same, and their results come in the same order,
-whatever the number of processes. A result is made of plain values, and travels and is kept as JSON, so that one out of
-another process or out of a file equals one that was just computed, to the last bit.
+A *part* is a function without arguments that returns plain values. Parts do not depend on each
+other, each has its own seeds, and results come in the order of the parts: they are the same for any
+number of processes. A result travels and is kept as JSON text, so one that comes from another
+process or from a file equals one that was just computed, to the last bit.
+
+`concurrent.futures` shares the parts among processes. Two things around it are our own: the
+lifeline (`_end_with`) and the blocked Ctrl-C (`_quiet_start`), each with its reason; and the kept
+parts, since a cache such as `joblib.Memory` would key them by pickled arguments, not by settings.
 """
 
 from __future__ import annotations
@@ -10,10 +15,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from multiprocessing import get_context, resource_tracker
@@ -21,105 +26,128 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from signal import SIG_BLOCK, SIG_SETMASK, SIGINT, pthread_sigmask
 from threading import Thread
-from typing import Any
+from typing import Any, TypeVar
 
 from pastwise import __version__
 from pastwise._files import replacing
+from pastwise.errors import WorkerError
 
-Task = Callable[[], Any]
-"""A part of a study: it returns plain values. Over several processes it must be one that can be sent to another."""
+Result = TypeVar("Result")
+
+Part = Callable[[], Result]
+"""One part of a study. With several processes it must be picklable."""
 
 Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
-"""From a title and a number of steps to the function that is told of steps just done."""
+"""From a title and a number of steps to the function that is called with steps just done."""
 
 
-def _unseen(title: str, steps: int) -> AbstractContextManager[Callable[[int], None]]:
+def _no_progress(title: str, steps: int) -> AbstractContextManager[Callable[[int], None]]:
     return nullcontext(lambda done: None)
 
 
-@dataclass
-class Work:
-    """How the tasks of a study are done.
+def _no_message(text: str) -> None:
+    pass
 
-    Attributes
+
+@dataclass
+class Runner:
+    """Runs the parts of a study.
+
+    Parameters
     ----------
     jobs : int
         Number of processes; 1 is this one.
-    beside : Path, optional
-        Folder in which results are kept until the study is complete. Absent: they are not.
+    partial_folder : Path, optional
+        Folder that keeps the results of finished parts until `discard`. Absent: nothing is kept.
     progress : Progress
-        Shows how far the work is; nothing by default.
-    tell : function of a line of text
-        Is told what was found done; nobody by default.
+        Shows how far the study is; nothing by default.
+    notify : function of a line of text
+        Receives a message about parts found finished; ignored by default.
+
+    Attributes
+    ----------
     done, total : int
-        Tasks of the study that are done, and all.
+        Parts of the study that are finished, and all.
     """
 
     jobs: int = 1
-    beside: Path | None = None
-    progress: Progress = _unseen
-    tell: Callable[[str], None] = lambda text: None
+    partial_folder: Path | None = None
+    progress: Progress = _no_progress
+    notify: Callable[[str], None] = _no_message
     done: int = field(default=0, init=False)
     total: int = field(default=0, init=False)
-    _kept: Path | None = field(default=None, init=False)
+    _kept: _KeptParts | None = field(default=None, init=False)
 
-    def do(self, title: str, tasks: Sequence[Task], settings: Mapping[str, Any]) -> list[Any]:
-        """Results of all tasks, in their order.
+    def run(
+        self, title: str, parts: Sequence[Part[Result]], settings: Mapping[str, Any]
+    ) -> list[Result]:
+        """Results of all parts, in their order.
 
         Parameters
         ----------
+        title : str
+            Shown with the progress.
         settings : plain values
-            What the results depend on. Results that were kept under others are not used.
+            What the results depend on. Results kept under other settings are not used.
         """
-        self._kept = (
-            self.beside
-            and self.beside / _digest(json.dumps([__version__, settings], sort_keys=True))[:16]
-        )
-        texts = _read_all(self._kept, len(tasks)) if self._kept else {}
-        self.done, self.total = len(texts), len(tasks)
-        if self._kept and texts:
-            self.tell(
-                f"{self.done} of {self.total} parts were done before; to start anew, delete {self._kept}"
+        # Find what an interrupted run left.
+        texts: dict[int, str] = {}
+        if self.partial_folder is not None:
+            self._kept = _KeptParts.of(self.partial_folder, settings)
+            texts = self._kept.read(len(parts))
+        self.done = len(texts)
+        self.total = len(parts)
+        if self._kept is not None and texts:
+            self.notify(
+                f"{self.done} of {self.total} parts were done before; "
+                f"to start anew, delete {self._kept.folder}"
             )
-        with self.progress(title, self.total) as advance, _folder(self._kept):
 
-            def finish(index: int, text: str) -> None:
+        # Run the rest.
+        remaining = [index for index in range(self.total) if index not in texts]
+        folder = nullcontext() if self._kept is None else self._kept.opened()
+        results = closing(_results(parts, remaining, self.jobs))
+        with self.progress(title, self.total) as advance, folder, results as finished:
+            advance(self.done)
+            for index, text in finished:
                 texts[index] = text
-                if self._kept:
-                    _write(self._kept / f"{index}.json", text)
+                if self._kept is not None:
+                    self._kept.write(index, text)
                 self.done += 1
                 advance(1)
-
-            advance(self.done)
-            left = [index for index in range(self.total) if index not in texts]
-            if min(self.jobs, len(left)) > 1:
-                _over_processes(self.jobs, tasks, left, finish)
-            else:
-                for index in left:
-                    finish(index, _text(tasks[index]))
         return [json.loads(texts[index]) for index in range(self.total)]
 
-    def state(self) -> str:
-        """How far an interrupted study is, and how it is resumed; nothing where no task is done."""
-        if not (self._kept and self.done):
+    def status(self) -> str:
+        """How far an interrupted study is and how to resume it; empty if nothing is kept."""
+        if self._kept is None or self.done == 0:
             return ""
-        return f"{self.done} of {self.total} parts are done and kept; the same command goes on from there"
+        return (
+            f"{self.done} of {self.total} parts are done and kept; "
+            "the same command goes on from there"
+        )
 
-    def forget(self) -> None:
-        """Delete what was kept: the study is complete."""
-        if self._kept:
-            shutil.rmtree(self._kept, ignore_errors=True)
-            _remove_if_empty(self._kept.parent)
-
-
-def _text(task: Task) -> str:
-    return json.dumps(task())
+    def discard(self) -> None:
+        """Delete the kept parts: the study is complete."""
+        if self._kept is not None:
+            self._kept.delete()
 
 
-# Over processes.
+def _results(
+    parts: Sequence[Part[Any]], remaining: Sequence[int], jobs: int
+) -> Generator[tuple[int, str], None, None]:
+    """Index and result of each remaining part, as they finish."""
+    jobs = min(jobs, len(remaining))
+    if jobs > 1:
+        yield from _results_of_processes(parts, remaining, jobs)
+        return
+    for index in remaining:
+        yield index, json.dumps(parts[index]())
+
+
+# Several processes.
 
 SPAWN = get_context("spawn")
-"""New processes begin anew: a fork of one with threads may lock up."""
+"""New processes start from scratch: a fork of a process with threads may lock up."""
 
 SINGLE_THREAD = (
     "OMP_NUM_THREADS",
@@ -127,120 +155,143 @@ SINGLE_THREAD = (
     "MKL_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
-"""Where linear algebra looks for its number of threads: one for each process is enough."""
+"""Where linear algebra looks for its number of threads: one per process is enough."""
 
 
-def _over_processes(
-    jobs: int, tasks: Sequence[Task], left: Sequence[int], finish: Callable[[int, str], None]
-) -> None:
-    """Do the tasks that are left over several processes; ``finish`` is told of each as it is done."""
-    lifeline, held = SPAWN.Pipe(duplex=False)
-    with (
-        lifeline,
-        held,
-        ProcessPoolExecutor(min(jobs, len(left)), SPAWN, _begin, (tasks, lifeline)) as pool,
-    ):
+def _results_of_processes(
+    parts: Sequence[Part[Any]], remaining: Sequence[int], jobs: int
+) -> Generator[tuple[int, str], None, None]:
+    """Index and result of each remaining part, as the processes finish them."""
+    lifeline, held_end = SPAWN.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(jobs, SPAWN, _start_worker, (parts, lifeline))
+    with lifeline, held_end, pool:
         try:
-            futures = {}
-            for index in left:
-                with _starting():
-                    futures[pool.submit(_do, index)] = index
-            for future in as_completed(futures):
-                finish(futures[future], future.result())
+            # The pool starts its processes while parts are submitted.
+            indices = {}
+            for index in remaining:
+                with _quiet_start():
+                    future = pool.submit(_run_part, index)
+                indices[future] = index
+            for future in as_completed(indices):
+                yield indices[future], future.result()
         except BrokenProcessPool:
-            raise ChildProcessError(
-                "a process of the study came to a sudden end, perhaps for want of memory: run the same command again, "
-                "with fewer --jobs, to go on from what is done"
+            raise WorkerError(
+                "A worker died (out of memory?). Rerun with fewer --jobs; finished parts are kept."
             ) from None
         except BaseException:
-            held.close()  # nobody waits for tasks that are half done
+            held_end.close()  # end the workers now: the pool would wait for unfinished parts
             raise
 
 
 @contextmanager
-def _starting() -> Iterator[None]:
-    """Processes that are started here never hear Ctrl-C, and have one thread for linear algebra.
+def _quiet_start() -> Iterator[None]:
+    """Processes started in here never receive Ctrl-C, and use one thread for linear algebra.
 
-    What a process blocks is blocked in those that it starts, from their first moment. A Ctrl-C of this moment comes
-    after it.
+    Home-made: a pool's initializer runs too late. Ctrl-C reaches a new process while it still
+    imports, and would print a traceback; a signal that its parent blocks is blocked from its start.
     """
     resource_tracker.ensure_running()  # its own start would lift the block
-    new = [name for name in SINGLE_THREAD if name not in os.environ]
-    before = pthread_sigmask(SIG_BLOCK, {SIGINT})
+    added = [name for name in SINGLE_THREAD if name not in os.environ]
+    mask_before = pthread_sigmask(SIG_BLOCK, {SIGINT})
     try:
-        os.environ.update(dict.fromkeys(new, "1"))
+        os.environ.update(dict.fromkeys(added, "1"))
         yield
     finally:
-        for name in new:
+        for name in added:
             del os.environ[name]
-        pthread_sigmask(SIG_SETMASK, before)
+        pthread_sigmask(SIG_SETMASK, mask_before)
 
 
-_tasks: Sequence[Task] = ()
-"""In a process that was started: the study's tasks, sent once rather than with every call."""
+_parts: Sequence[Part[Any]] = ()
+"""In a worker: the study's parts, sent once rather than with every call."""
 
 
-def _begin(tasks: Sequence[Task], lifeline: Connection) -> None:
-    """In a new process: take the tasks, and watch the lifeline."""
-    global _tasks
-    _tasks = tasks
-    Thread(target=_live_by, args=(lifeline,), daemon=True).start()
+def _start_worker(parts: Sequence[Part[Any]], lifeline: Connection) -> None:
+    """In a new process: take the parts, and watch the lifeline."""
+    global _parts
+    _parts = parts
+    Thread(target=_end_with, args=(lifeline,), daemon=True).start()
 
 
-def _live_by(lifeline: Connection) -> None:
-    """End this process once nobody holds the other end: the study was interrupted, or its process is gone."""
+def _end_with(lifeline: Connection) -> None:
+    """End this process once nobody holds the other end of the lifeline.
+
+    Home-made: neither `concurrent.futures` nor `joblib` ends a worker in the middle of a part when
+    the study is interrupted or its process is killed. The system closes a dead process's pipes.
+    """
     lifeline.poll(None)
     os._exit(1)
 
 
-def _do(index: int) -> str:
-    return _text(_tasks[index])
+def _run_part(index: int) -> str:
+    return json.dumps(_parts[index]())
 
 
-# On disk.
+# Kept parts.
 
 
-def _digest(text: str) -> str:
+@dataclass(frozen=True)
+class _KeptParts:
+    """Results of finished parts in a folder: ``0.json``, ``1.json``, ...
+
+    The first line of a file is the checksum of the rest.
+    """
+
+    folder: Path
+
+    @classmethod
+    def of(cls, parent: Path, settings: Mapping[str, Any]) -> _KeptParts:
+        """The parts of a study with these settings."""
+        identity = json.dumps([__version__, settings], sort_keys=True)
+        return cls(parent / _checksum(identity)[:16])
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Create the folder before any work, so that a place we cannot write to fails early.
+
+        A folder that is still empty at the end is removed.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            yield
+        finally:
+            _remove_if_empty(self.folder)
+            _remove_if_empty(self.folder.parent)
+
+    def read(self, number: int) -> dict[int, str]:
+        """The results that are there and undamaged, by the index of the part."""
+        texts = {}
+        for index in range(number):
+            text = self._read_one(index)
+            if text is not None:
+                texts[index] = text
+        return texts
+
+    def _read_one(self, index: int) -> str | None:
+        try:
+            content = (self.folder / f"{index}.json").read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+        checksum, _, text = content.partition("\n")
+        return text if checksum == _checksum(text) else None
+
+    def write(self, index: int, text: str) -> None:
+        """Keep a result."""
+        # The same study, run twice at a time, may just have deleted the folder.
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with replacing(self.folder / f"{index}.json") as file:
+            file.write_text(f"{_checksum(text)}\n{text}", encoding="utf-8")
+
+    def delete(self) -> None:
+        """Delete all of them."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        _remove_if_empty(self.folder.parent)
+
+
+def _checksum(text: str) -> str:
     return sha256(text.encode()).hexdigest()
-
-
-@contextmanager
-def _folder(path: Path | None) -> Iterator[None]:
-    """Make a folder, at once, so that a place that cannot be written to is known before the work; an empty one goes."""
-    if path is None:
-        yield
-        return
-    path.mkdir(parents=True, exist_ok=True)
-    try:
-        yield
-    finally:
-        _remove_if_empty(path)
-        _remove_if_empty(path.parent)
 
 
 def _remove_if_empty(folder: Path) -> None:
     with suppress(OSError):
         folder.rmdir()
-
-
-def _write(file: Path, text: str) -> None:
-    """Keep a result, its checksum in the line before it."""
-    file.parent.mkdir(
-        parents=True, exist_ok=True
-    )  # the same study, run twice at a time, may just have deleted it
-    with replacing(file) as beside:
-        beside.write_text(f"{_digest(text)}\n{text}", encoding="utf-8")
-
-
-def _read_all(folder: Path, number: int) -> dict[int, str]:
-    """The results that are there and whole, by task."""
-    found = ((index, _read(folder / f"{index}.json")) for index in range(number))
-    return {index: text for index, text in found if text is not None}
-
-
-def _read(file: Path) -> str | None:
-    try:
-        checksum, text = file.read_text(encoding="utf-8").split("\n", 1)
-    except (OSError, ValueError):
-        return None
-    return text if checksum == _digest(text) else None

@@ -22,7 +22,7 @@ from pastwise.methods.baselines import behaviour_rule
 from pastwise.methods.planned import METHODS, plan_rule
 from pastwise.report.figures import transfer_plot
 from pastwise.report.text import write_csv
-from pastwise.studies.runner import Task, Work
+from pastwise.studies.runner import Part, Runner
 from pastwise.studies.systems import KnownSystem
 from pastwise.theory.similarity import normalised_similarity
 
@@ -170,12 +170,13 @@ def _finite(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def survey(
-    settings: Sequence[Setting], seeds: int, seed: int = 0, work: Work | None = None
+    settings: Sequence[Setting], seeds: int, seed: int = 0, runner: Runner | None = None
 ) -> Transfer:
     """Every method on logs of every size, ``seeds`` logs each."""
-    tasks = survey_tasks(settings, seeds, seed)
+    parts = survey_parts(settings, seeds, seed)
     return gather(
-        settings, (work or Work()).do("Learning", tasks, survey_settings(settings, seeds, seed))
+        settings,
+        (runner or Runner()).run("Learning", parts, survey_settings(settings, seeds, seed)),
     )
 
 
@@ -184,8 +185,10 @@ def survey_settings(settings: Sequence[Setting], seeds: int, seed: int) -> dict[
     return {"systems": [(s.name, s.past, s.sizes) for s in settings], "seeds": seeds, "seed": seed}
 
 
-def survey_tasks(settings: Sequence[Setting], seeds: int, seed: int) -> list[Task]:
-    """A task for every setting, size of a log and number of the log."""
+def survey_parts(
+    settings: Sequence[Setting], seeds: int, seed: int
+) -> list[Part[list[dict[str, Any]]]]:
+    """A part for every setting, size of a log and number of the log."""
     return [
         partial(
             _attained,
@@ -213,6 +216,6 @@ def _attained(
 
 
 def gather(settings: Sequence[Setting], parts: Sequence[list[dict[str, Any]]]) -> Transfer:
-    """The results of all tasks, and what the references attain."""
+    """The results of all parts, and what the references attain."""
     references = [{"system": s.name, "past": s.past, **s.references()} for s in settings]
     return Transfer([row for rows in parts for row in rows], references)
