@@ -37,7 +37,7 @@ def test_exponentials_and_logarithms_are_right_to_the_last_bits() -> None:
         np.stack([np.zeros(len(values)), values], axis=-1).reshape(1, -1),
         np.empty((1, len(values))),
     )
-    assert kernels.settle(np.zeros_like(rule), rule, log_gamma, False, (0, len(values)))
+    assert kernels.softmax_rule(np.zeros_like(rule), rule, log_gamma, False, (0, len(values)))
     found = rule.reshape(-1, 2)[:, 1]
     exact = np.array([float(mp.exp(mp.mpf(x))) for x in values.tolist()])
     assert (np.abs(found - exact) <= np.spacing(exact)).all()
@@ -48,7 +48,7 @@ def test_exponentials_and_logarithms_are_right_to_the_last_bits() -> None:
 def test_softmax_survives_where_exp_does_not() -> None:
     rule = np.array([[-1000.0, -1000.0, 1000.0, -np.inf, -np.inf, -np.inf]])
     log_gamma = np.empty((1, 3))
-    assert not kernels.settle(np.zeros((1, 6)), rule, log_gamma, True, (0, 3))
+    assert not kernels.softmax_rule(np.zeros((1, 6)), rule, log_gamma, True, (0, 3))
     np.testing.assert_allclose(log_gamma, [[-1000 + ln(2), 1000, -np.inf]], rtol=1e-15)
     np.testing.assert_array_equal(rule, [[0.5, 0.5, 1, 0, 0, 0]])
 
@@ -57,7 +57,7 @@ def test_kernels_run_where_nothing_can_be_written() -> None:
     """Without a folder for machine code they are compiled anew."""
     code = (
         "import numba.core.caching as caching; caching.CacheImpl._locator_classes = []\n"
-        "from pastwise._numerics import kernels; print(kernels._exp(0.0))"
+        "from pastwise._numerics import vector_math; print(vector_math.exp(0.0))"
     )
     found = run([executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "1.0\n"

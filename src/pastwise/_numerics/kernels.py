@@ -1,60 +1,71 @@
 """Compiled loops, where NumPy would hold the interpreter or pass over memory many times.
 
-They release the interpreter's lock, so threads run them side by side. Importing this module compiles nothing; a kernel
-is compiled on its first call and kept on disk. Import it where it is needed, not at the top: numba takes a while.
+Two groups of loops work on sparse rows (``first``, ``column``, ``value``): row r has the columns
+``column[first[r] : first[r + 1]]``, ascending, and their values.
+
+- *Sampled models*: `expect_rows` and `backup` take n matrices of one pattern of rows and evaluate
+  `LANES` functions of the next state at a time.
+- *Design*: `expect`, `softmax_rule` and `plan` run the backward recursion of fully probabilistic
+  design; `tally` and `observe` keep a learned model up to date.
+
+Loops release the interpreter's lock, so threads run them in parallel. Importing this module
+compiles nothing; a loop is compiled on its first call and kept on disk. Import it where it is
+needed, not at the top of a module: numba takes a while to import.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from typing import Any, cast
-
-import numba
 import numpy as np
 
 from pastwise._numerics.arrays import FloatArray, IntArray
-from pastwise._numerics.threads import Result
+from pastwise._numerics.compilation import compiled
+from pastwise._numerics.vector_math import exp, log
 
 LANES = 5
-"""Functions whose expectations are taken side by side, each in a scalar of its own: only those stay in registers."""
+"""Functions whose expectations are taken together. Each has a scalar of its own in the loops, since
+only scalars stay in registers; `expect_rows` and `backup` are written for five."""
+
+CACHE_BLOCK = 1024
+"""Numbers of a batch that go through the same loops together: enough for vector instructions to
+pay, and few enough for the first cache."""
 
 
-def compiled(kernel: Callable[..., Result]) -> Callable[..., Result]:
-    """The kernel as machine code, kept on disk where there is a place for it.
-
-    Division is NumPy's: Python's would look for zeros, and loops that may fail do not become vector instructions. A
-    product and a sum may be one instruction; nothing else is reordered.
-    """
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
-    try:
-        return cast(Callable[..., Result], numba.njit(**options, cache=True)(kernel))
-    except RuntimeError:  # no folder can be written
-        return cast(Callable[..., Result], numba.njit(**options)(kernel))
+# Sampled models
 
 
 @compiled
 def expect_rows(
     first: IntArray, column: IntArray, probability: FloatArray, values: FloatArray, out: FloatArray
 ) -> None:
-    """Expectations of five functions under each row of n matrices: values [n, columns, 5] -> out [n, rows, 5].
+    """Expectations of five functions under each row of n sparse matrices.
 
-    The matrices are sparse: rows begin at ``first [rows + 1]``, their entries are ``column, probability [n, entries]``.
+    Parameters
+    ----------
+    first : [rows + 1]
+        Where each row begins; the same for all matrices.
+    column, probability : [n, entries]
+    values : [n, columns, 5]
+    out : [n, rows, 5]
+        Written to.
     """
     for n in range(len(out)):
         i = first[0]
         for row in range(out.shape[1]):
-            a = b = c = d = e = 0.0
+            mean_0 = mean_1 = mean_2 = mean_3 = mean_4 = 0.0
             while i < first[row + 1]:
-                p, at = probability[n, i], column[n, i]
-                a += p * values[n, at, 0]
-                b += p * values[n, at, 1]
-                c += p * values[n, at, 2]
-                d += p * values[n, at, 3]
-                e += p * values[n, at, 4]
+                p = probability[n, i]
+                to = column[n, i]
+                mean_0 += p * values[n, to, 0]
+                mean_1 += p * values[n, to, 1]
+                mean_2 += p * values[n, to, 2]
+                mean_3 += p * values[n, to, 3]
+                mean_4 += p * values[n, to, 4]
                 i += 1
-            here = out[n, row]
-            here[0], here[1], here[2], here[3], here[4] = a, b, c, d, e
+            out[n, row, 0] = mean_0
+            out[n, row, 1] = mean_1
+            out[n, row, 2] = mean_2
+            out[n, row, 3] = mean_3
+            out[n, row, 4] = mean_4
 
 
 @compiled
@@ -62,190 +73,181 @@ def backup(
     first: IntArray,
     column: IntArray,
     probability: FloatArray,
-    now: FloatArray,
-    weight: FloatArray,
-    barred: FloatArray,
+    reward: FloatArray,
+    rules: FloatArray,
+    penalty: FloatArray,
     values: FloatArray,
     out: FloatArray,
 ) -> None:
-    """One epoch of four rules and of the best action, on n models: values after it [n, columns, 5] -> before it.
+    """Values one epoch earlier, of four rules and of the best action, on n models.
 
     Parameters
     ----------
     first, column, probability
         Sparse matrices [n, S * A, columns], as in `expect_rows`.
-    now : [n, S, A]
-        What a decision earns at once.
-    weight : [S, A, 4]
-        The rules.
-    barred : [S, A]
-        -inf for the actions that the best may not take, 0 for the others.
+    reward : [n, S, A]
+        Expected immediate reward of each decision.
+    rules : [S, A, 4]
+        Probabilities of the actions.
+    penalty : [S, A]
+        -inf for actions that the best rule may not take, 0 for the others.
+    values : [n, columns, 5]
+        Values after the epoch: of the four rules, then of the best.
     out : [n, S, 5]
+        Values before the epoch, in the same order. Written to.
     """
-    number, S, A = now.shape
+    number, S, A = reward.shape
     for n in range(number):
         i = first[0]
         for s in range(S):
-            w = x = y = z = 0.0
+            value_0 = value_1 = value_2 = value_3 = 0.0
             best = -np.inf
-            for action in range(A):
-                a = b = c = d = e = now[n, s, action]
-                while i < first[s * A + action + 1]:
-                    p, at = probability[n, i], column[n, i]
-                    a += p * values[n, at, 0]
-                    b += p * values[n, at, 1]
-                    c += p * values[n, at, 2]
-                    d += p * values[n, at, 3]
-                    e += p * values[n, at, 4]
+            for a in range(A):
+                # Value of the action, if each lane's rule is followed from the next epoch on.
+                q_0 = q_1 = q_2 = q_3 = q_best = reward[n, s, a]
+                while i < first[s * A + a + 1]:
+                    p = probability[n, i]
+                    to = column[n, i]
+                    q_0 += p * values[n, to, 0]
+                    q_1 += p * values[n, to, 1]
+                    q_2 += p * values[n, to, 2]
+                    q_3 += p * values[n, to, 3]
+                    q_best += p * values[n, to, 4]
                     i += 1
-                w += weight[s, action, 0] * a
-                x += weight[s, action, 1] * b
-                y += weight[s, action, 2] * c
-                z += weight[s, action, 3] * d
-                best = max(best, e + barred[s, action])
-            here = out[n, s]
-            here[0], here[1], here[2], here[3], here[4] = w, x, y, z, best
+
+                # Mean over the actions of each rule; maximum for the best.
+                value_0 += rules[s, a, 0] * q_0
+                value_1 += rules[s, a, 1] * q_1
+                value_2 += rules[s, a, 2] * q_2
+                value_3 += rules[s, a, 3] * q_3
+                best = max(best, q_best + penalty[s, a])
+            out[n, s, 0] = value_0
+            out[n, s, 1] = value_1
+            out[n, s, 2] = value_2
+            out[n, s, 3] = value_3
+            out[n, s, 4] = best
 
 
-AT_ONCE = 1024
-"""Numbers of a batch that go through the same loops together: so many that vector instructions pay, and few enough
-for the first cache."""
-
-LN_2 = math.log(2.0)
-LN_2_PARTS = 0.6931471803691238, 1.9082149292705877e-10
-"""ln 2 in two parts: a whole number up to 2^20 times the first is exact."""
-
-TAYLOR = tuple(1 / math.factorial(n) for n in range(14))
-
-HALF_ROOT = 0x3FE6A09E667F3BCD
-"""The bits of the square root of a half."""
+# Design
 
 
 @compiled
-def _exp(x: float) -> float:
-    """exp(x) of a number that is not positive, to the last bit or the one before it.
+def _subtract_maxima(rows: FloatArray, maximum: FloatArray) -> None:
+    """Subtract from each row [n, A] its maximum, which goes into maximum [n].
 
-    Made of arithmetic alone, so that a loop of it becomes vector instructions; numba's own is called number by number.
+    Rows that are -inf throughout stay as they are.
     """
-    x = max(x, -746.0)  # below it is zero
-    k = np.floor(x * (1 / LN_2) + 0.5)  # exp(x) = 2^k exp(r), |r| <= ln(2) / 2
-    r = (x - k * LN_2_PARTS[0]) - k * LN_2_PARTS[1]
-    series = 0.0
-    for n in range(13, 1, -1):
-        series = series * r + TAYLOR[n]
-    half = (
-        np.int64(k) >> 1
-    )  # 2^k may be too small for a normal number; the product of its halves rounds well
-    return float(
-        (series * r * r + r + 1.0) * _power_of_two(half) * _power_of_two(np.int64(k) - half)
-    )
-
-
-@compiled
-def _power_of_two(k: int) -> float:
-    return float(np.int64((k + 1023) << 52).view(np.float64))  # the bits of the exponent
-
-
-@compiled
-def _log(x: float) -> float:
-    """Ln x of a normal number, likewise."""
-    bits = np.float64(x).view(np.int64)
-    k = (bits - HALF_ROOT) >> 52
-    m = np.int64(bits - (k << 52)).view(np.float64)  # ln x = k ln 2 + ln m, and m is near one
-    s = (m - 1.0) / (m + 1.0)
-    series = 0.0
-    for n in range(21, 1, -2):
-        series = series * s * s + 1 / n
-    return float(k * LN_2 + 2.0 * (s + s * s * s * series))
-
-
-@compiled
-def _take_peaks(rows: FloatArray, peak: FloatArray) -> None:
-    """Take the largest off each row [n, A] and put it into peak [n]; nothing is taken where all are -inf."""
     for s in range(len(rows)):
         row = rows[s]
-        most = row[0]
+        largest = row[0]
         for a in range(1, len(row)):
-            most = max(most, row[a])
-        peak[s] = most
-        off = most if most > -np.inf else 0.0
+            largest = max(largest, row[a])
+        maximum[s] = largest
+        shift = largest if largest > -np.inf else 0.0
         for a in range(len(row)):
-            row[a] -= off
+            row[a] -= shift
 
 
 @compiled
-def _take_sums(rows: FloatArray, total: FloatArray, divide: bool) -> bool:
-    """Put the sum of each row [n, A] into total [n], one if it is zero, and divide by it; whether none is zero."""
-    positive = True
+def _sum_rows(rows: FloatArray, total: FloatArray, divide: bool) -> bool:
+    """Put the sum of each row [n, A] into total [n], or one where it is zero.
+
+    With ``divide`` the rows are divided by it. Returns whether no sum is zero.
+    """
+    all_positive = True
     for s in range(len(rows)):
-        row, each = rows[s], 0.0
+        row = rows[s]
+        row_sum = 0.0
         for a in range(len(row)):
-            each += row[a]
-        if each == 0.0:
-            positive, each = False, 1.0
-        total[s] = each
+            row_sum += row[a]
+        if row_sum == 0.0:
+            all_positive = False
+            row_sum = 1.0
+        total[s] = row_sum
         if divide:
-            share = 1.0 / each
+            factor = 1.0 / row_sum
             for a in range(len(row)):
-                row[a] *= share
-    return positive
+                row[a] *= factor
+    return all_positive
 
 
 @compiled
-def settle(
-    now: FloatArray, rule: FloatArray, log_gamma: FloatArray, wanted: bool, states: tuple[int, int]
+def softmax_rule(
+    now: FloatArray,
+    rule: FloatArray,
+    log_gamma: FloatArray,
+    divide: bool,
+    states: tuple[int, int],
 ) -> bool:
-    """From E[ln gamma(next state)] to the rule, in place, and to ln gamma; whether gamma has no zero.
+    """From E[ln gamma(next state)] to ln gamma and the rule: the last step of Theorem 1.
+
+    The rule is softmax(now + E[ln gamma]) over the actions, ln gamma the logarithm of its
+    denominator. Returns whether gamma is positive everywhere.
 
     Parameters
     ----------
     now : [batch, S * A]
-        What else counts for an action, ln ideal.rule - alpha.
+        ln ideal.rule - alpha.
     rule : [batch, S * A]
-        Left undivided if it is not wanted.
+        E[ln gamma(next state)]; overwritten with the rule.
     log_gamma : [batch, S]
+        Written to.
+    divide : bool
+        Whether the rule is needed. Otherwise its rows are left undivided.
     states : tuple of int
-        Range of the batch * S states that is worked on.
-
-    Paper: gamma and the rule in Theorem 1 [th:solution_FPD].
+        Range of the batch * S states to work on.
     """
-    A, (start, stop) = rule.shape[1] // log_gamma.shape[1], states
-    rows, gamma = rule.reshape(-1, A)[start:stop], log_gamma.reshape(-1)[start:stop]
-    flat, also = (
-        rows.reshape(-1),
-        now.reshape(-1)[start * A : stop * A],
-    )  # long loops become vector instructions
-    for i in range(len(flat)):
-        flat[i] += also[i]
-    _take_peaks(rows, gamma)
-    for i in range(len(flat)):
-        flat[i] = _exp(flat[i])
+    # Views of the range of states; in flat form, since long loops become vector instructions.
+    A = rule.shape[1] // log_gamma.shape[1]
+    start, stop = states
+    rows = rule.reshape(-1, A)[start:stop]
+    gamma = log_gamma.reshape(-1)[start:stop]
+    flat_rows = rows.reshape(-1)
+    flat_now = now.reshape(-1)[start * A : stop * A]
+
+    # Softmax, with the maximum taken out so that exp does not overflow.
+    for i in range(len(flat_rows)):
+        flat_rows[i] += flat_now[i]
+    _subtract_maxima(rows, gamma)
+    for i in range(len(flat_rows)):
+        flat_rows[i] = exp(flat_rows[i])
     total = np.empty(len(gamma))
-    feasible = _take_sums(rows, total, wanted)
+    feasible = _sum_rows(rows, total, divide)
+
+    # ln gamma = maximum + ln of the sum.
     for s in range(len(gamma)):
-        gamma[s] += _log(total[s])
+        gamma[s] += log(total[s])
     return feasible
 
 
 @compiled
-def _even_share(
-    unseen: FloatArray, first: int, values: FloatArray, out: FloatArray, b: int, rows: Any
+def _expect_background(
+    background: FloatArray,
+    shift: int,
+    values: FloatArray,
+    out: FloatArray,
+    b: int,
+    rows: tuple[int, int],
 ) -> None:
-    """The part of E[values] that comes from the weight of every next state, for a range of rows of element b."""
-    everywhere = 0.0
+    """Write background * sum of values into a range of rows of out[b].
+
+    A background of zero gives zero, also where the sum is infinite. ``shift`` is the place of the
+    system's first row in background.
+    """
+    value_sum = 0.0
     for value in values[b]:
-        everywhere += value
+        value_sum += value
     for row in range(*rows):
-        weight = unseen[first + row]
-        out[b, row] = weight * everywhere if weight > 0 else 0.0
+        weight = background[shift + row]
+        out[b, row] = weight * value_sum if weight > 0 else 0.0
 
 
 @compiled
 def expect(
     first: IntArray,
     column: IntArray,
-    entry: FloatArray,
-    unseen: FloatArray | None,
+    weight: FloatArray,
+    background: FloatArray | None,
     total: FloatArray | None,
     values: FloatArray,
     out: FloatArray,
@@ -254,38 +256,48 @@ def expect(
 ) -> None:
     """E[values(next state) | state, action] for a range of the batch and of the states.
 
+    p(next state | state, action) is (weight + background) / total.
+
     Parameters
     ----------
-    first, column, entry
-        Sparse rows (system, state, action): where each begins, next states, and weights of them.
-    unseen, total : [systems * S * A], or None
-        Weight of every next state beside the entries; what all weights add up to. Without them, 0 and 1.
+    first, column, weight
+        Sparse rows (system, state, action); columns are the next states.
+    background, total : [systems * S * A], or None
+        Weight of every next state in addition to the entries; sum of all weights. If None, 0 and 1.
     values : [batch, S]
+        Element b of the batch belongs to system b % systems.
     out : [batch, S * A]
-
-    Systems are repeated along the batch: element b is of system b % systems.
+        Written to.
+    batch, states : tuple of int
+        Ranges to work on.
     """
-    S, rows, one = (
-        values.shape[1],
-        out.shape[1],
-        np.uint64(1),
-    )  # signed indices may count from the end: slow loops
-    begin, end = np.uint64(states[0] * (rows // S)), np.uint64(states[1] * (rows // S))
+    # Unsigned indices: signed ones may count from the end, and testing for that slows the loops.
+    S = values.shape[1]
+    num_rows = out.shape[1]
+    one = np.uint64(1)
+    begin = np.uint64(states[0] * (num_rows // S))
+    end = np.uint64(states[1] * (num_rows // S))
     for b in range(batch[0], batch[1]):
-        shift = np.uint64(b % ((len(first) - 1) // rows) * rows)
-        if unseen is None:
+        shift = np.uint64(b % ((len(first) - 1) // num_rows) * num_rows)
+
+        # The background's part.
+        if background is None:
             out[b, begin:end] = 0.0
         else:
-            _even_share(unseen, shift, values, out, b, (begin, end))
+            _expect_background(background, shift, values, out, b, (begin, end))
+
+        # The entries' part.
         i = np.uint64(first[shift + begin])
         for row in range(begin, end):
             stop = np.uint64(first[shift + row + one])
             if i < stop:
                 mean = out[b, row]
                 while i < stop:
-                    mean += entry[i] * values[b, np.uint32(column[i])]
+                    mean += weight[i] * values[b, np.uint32(column[i])]
                     i += one
                 out[b, row] = mean
+
+        # From weights to probabilities.
         if total is not None:
             for row in range(begin, end):
                 out[b, row] /= total[shift + row]
@@ -295,8 +307,8 @@ def expect(
 def plan(
     first: IntArray,
     column: IntArray,
-    entry: FloatArray,
-    unseen: FloatArray | None,
+    weight: FloatArray,
+    background: FloatArray | None,
     total: FloatArray | None,
     now: FloatArray,
     policy: FloatArray,
@@ -304,51 +316,61 @@ def plan(
     epochs: tuple[int, int],
     part: tuple[tuple[int, int], tuple[int, int]],
 ) -> bool:
-    """Design backward over a range of epochs, for a range of the batch and of the states, on a model as in `expect`.
+    """Design backward over a range of epochs, for a range of the batch and of the states.
 
-    Returns whether gamma has no zero.
+    Returns whether gamma is positive everywhere.
 
     Parameters
     ----------
+    first, column, weight, background, total
+        The model, as in `expect`.
     now : [1 or H, batch, S * A]
         ln ideal.rule - alpha.
     policy : [kept, batch, S * A]
-        Rules of the first epochs; one that is not kept gives way to the one before it.
+        Rules of the first epochs. Later ones go into the last place and are overwritten.
     log_gamma : [H + 1, batch, S]
-    part
-        The ranges of the batch and of the states.
+        Written to, but for the last, which stands for zero.
+    epochs : tuple of int
+        Range of epochs.
+    part : (batch, states)
+        Ranges of the batch and of the states.
     """
-    kept, horizon, (batch, states) = len(policy), len(log_gamma) - 1, part
-    S, rows = log_gamma.shape[2], policy.shape[2]
-    together = max(1, AT_ONCE // rows) if states[1] - states[0] == S else 1
+    kept = len(policy)
+    horizon = len(log_gamma) - 1
+    batch, states = part
+    S = log_gamma.shape[2]
+    num_rows = policy.shape[2]
+
+    # All epochs of a few elements of the batch, then of the next few: they stay in the cache.
+    together = max(1, CACHE_BLOCK // num_rows) if states[1] - states[0] == S else 1
     feasible = True
     for low in range(batch[0], batch[1], together):
         high = min(low + together, batch[1])
-        start, stop = low * S + states[0], (high - 1) * S + states[1]
+        start = low * S + states[0]
+        stop = (high - 1) * S + states[1]
         for epoch in range(epochs[1] - 1, epochs[0] - 1, -1):
+            # E[ln gamma(next state)], which is zero at the end.
             rule = policy[min(epoch, kept - 1)]
             if epoch + 1 == horizon:
-                rule.reshape(-1, rows // S)[start:stop] = 0.0  # ln gamma at the end
+                rule.reshape(-1, num_rows // S)[start:stop] = 0.0
             else:
-                expect(
-                    first,
-                    column,
-                    entry,
-                    unseen,
-                    total,
-                    log_gamma[epoch + 1],
-                    rule,
-                    (low, high),
-                    states,
-                )
-            also, gamma = now[min(epoch, len(now) - 1)], log_gamma[epoch]
-            feasible &= settle(also, rule, gamma, epoch < kept, (start, stop))
+                after = log_gamma[epoch + 1]
+                elements = (low, high)
+                expect(first, column, weight, background, total, after, rule, elements, states)
+
+            # The rule and ln gamma of the epoch.
+            now_here = now[min(epoch, len(now) - 1)]
+            gamma = log_gamma[epoch]
+            feasible &= softmax_rule(now_here, rule, gamma, epoch < kept, (start, stop))
     return feasible
+
+
+# Learned models
 
 
 @compiled
 def _require_within(indices: IntArray, number: int) -> None:
-    """Refuse indices that nothing is at, before memory is touched."""
+    """Refuse indices outside 0, ..., number - 1 before memory is touched."""
     for index in indices:
         if index < 0 or index >= number:
             raise IndexError("a state, an action or a next state is out of range")
@@ -356,20 +378,20 @@ def _require_within(indices: IntArray, number: int) -> None:
 
 @compiled
 def spread(
-    first: IntArray, column: IntArray, entry: FloatArray, rows: IntArray, columns: int
+    first: IntArray, column: IntArray, value: FloatArray, rows: IntArray, columns: int
 ) -> FloatArray:
-    """Some of the sparse rows, as tables: [n] -> [n, columns]."""
+    """Some of the sparse rows in dense form: rows [n] -> [n, columns]."""
     _require_within(rows, len(first) - 1)
     out = np.zeros((len(rows), columns))
     for i in range(len(rows)):
         for at in range(first[rows[i]], first[rows[i] + 1]):
-            out[i, column[at]] = entry[at]
+            out[i, column[at]] = value[at]
     return out
 
 
 @compiled
 def _find(first: IntArray, column: IntArray, row: int, wanted: int) -> int:
-    """Place of a column among the entries, or where it would go."""
+    """Place of a column among the entries of a row, or where it would be inserted."""
     return int(first[row] + np.searchsorted(column[first[row] : first[row + 1]], wanted))
 
 
@@ -377,59 +399,69 @@ def _find(first: IntArray, column: IntArray, row: int, wanted: int) -> int:
 def tally(
     first: IntArray,
     count: FloatArray,
-    unseen: FloatArray,
+    background: FloatArray,
     columns: int,
     rows: IntArray,
     total: FloatArray,
     negentropy: FloatArray,
 ) -> None:
-    """Sum of the weights w of all columns, and of p ln p over their shares p, for some rows of counts.
+    """Total and negentropy of some rows of counts with a background.
+
+    With the weights w = count + background of all columns, and p = w / total,
+
+        total = sum of w,    negentropy = sum of p ln p = (sum of w ln w) / total - ln total.
 
     Parameters
     ----------
     first, count
         Sparse rows of counts.
-    unseen : [all rows]
-        Weight of every column beside its count.
+    background : [all rows]
+        Weight of every column in addition to its count.
     rows : [n]
     total, negentropy : [all rows]
-        What is worked out: sum of w, and sum of p ln p = (sum of w ln w) / total - ln total.
+        Written to, at ``rows``.
     """
-    light, of_light = 0.0, 0.0  # a weight, and w ln w of it; the same in most rows
-    for r in rows:
-        if unseen[r] != light:
-            light = unseen[r]
-            of_light = light * np.log(light) if light > 0 else 0.0
-        weight, xlogx = columns * light, (columns - first[r + 1] + first[r]) * of_light
-        for i in range(first[r], first[r + 1]):
-            w = count[i] + light
-            weight += count[i]
-            xlogx += w * np.log(w) if w > 0 else 0.0
-        total[r] = weight
-        negentropy[r] = xlogx / weight - np.log(weight)
+    # Most rows have the same background: w ln w of it is computed when it changes.
+    unseen = 0.0
+    unseen_xlogx = 0.0
+    for row in rows:
+        if background[row] != unseen:
+            unseen = background[row]
+            unseen_xlogx = unseen * np.log(unseen) if unseen > 0 else 0.0
+
+        # Columns without an entry, then those with one.
+        weight_sum = columns * unseen
+        xlogx_sum = (columns - first[row + 1] + first[row]) * unseen_xlogx
+        for i in range(first[row], first[row + 1]):
+            w = count[i] + unseen
+            weight_sum += count[i]
+            xlogx_sum += w * np.log(w) if w > 0 else 0.0
+        total[row] = weight_sum
+        negentropy[row] = xlogx_sum / weight_sum - np.log(weight_sum)
 
 
 @compiled
 def _count(
     first: IntArray,
     column: IntArray,
-    entry: FloatArray,
-    left: FloatArray,
+    count: FloatArray,
+    background: FloatArray,
     row: IntArray,
     next_state: IntArray,
 ) -> IntArray:
-    """Count a record in each of the given rows [n], where the transition has an entry; the places of those without.
+    """Count one record in each of the given rows [n] whose transition has an entry.
 
-    Rows without a weight in ``left`` end an episode: they stay as they are.
+    Returns the places, among the n, of the records that need a new entry. Rows without a background
+    are of terminal states: their records are ignored.
     """
     new = np.empty(len(row), dtype=np.int64)
     number = 0
     for i in range(len(row)):
         r = row[i]
-        if left[r] > 0:
+        if background[r] > 0:
             at = _find(first, column, r, next_state[i])
             if at < first[r + 1] and column[at] == next_state[i]:
-                entry[at] += 1.0
+                count[at] += 1.0
             else:
                 new[number] = i
                 number += 1
@@ -438,20 +470,33 @@ def _count(
 
 @compiled
 def _insert(
-    first: IntArray, column: IntArray, entry: FloatArray, row: IntArray, next_state: IntArray
+    first: IntArray, column: IntArray, count: FloatArray, row: IntArray, next_state: IntArray
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """The sparse rows with one more entry, of one, in each of the given rows, which ascend."""
+    """The sparse rows with one more entry, a count of one, in each of the given ascending rows."""
     number = len(column) + len(row)
-    starts, columns, entries = first.copy(), np.empty(number, dtype=column.dtype), np.empty(number)
+    new_first = first.copy()
+    new_column = np.empty(number, dtype=column.dtype)
+    new_count = np.empty(number)
     done = 0
     for i in range(len(row)):
+        # Entries between the last insertion and this one move by the i inserted so far.
         at = _find(first, column, row[i], next_state[i])
-        columns[done + i : at + i], entries[done + i : at + i] = column[done:at], entry[done:at]
-        columns[at + i], entries[at + i] = next_state[i], 1.0
-        starts[row[i] + 1 : row[i + 1] + 1 if i + 1 < len(row) else len(first)] += i + 1
+        new_column[done + i : at + i] = column[done:at]
+        new_count[done + i : at + i] = count[done:at]
         done = at
-    columns[done + len(row) :], entries[done + len(row) :] = column[done:], entry[done:]
-    return starts, columns, entries
+
+        # The new entry.
+        new_column[at + i] = next_state[i]
+        new_count[at + i] = 1.0
+
+        # Rows up to that of the next insertion begin i + 1 entries later.
+        until = row[i + 1] + 1 if i + 1 < len(row) else len(first)
+        new_first[row[i] + 1 : until] += i + 1
+
+    # Entries after the last insertion.
+    new_column[done + len(row) :] = column[done:]
+    new_count[done + len(row) :] = count[done:]
+    return new_first, new_column, new_count
 
 
 @compiled
@@ -459,18 +504,21 @@ def observe(
     first: IntArray,
     column: IntArray,
     count: FloatArray,
-    unseen: FloatArray,
+    background: FloatArray,
     columns: int,
     row: IntArray,
     next_state: IntArray,
     total: FloatArray,
     negentropy: FloatArray,
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Count one more record in each of the given rows, which ascend, and `tally` them: the sparse rows after that."""
-    _require_within(row, len(unseen))
+    """Count one more record in each of the given ascending rows [n], and `tally` them.
+
+    Returns the sparse rows after that: new arrays where entries were inserted.
+    """
+    _require_within(row, len(background))
     _require_within(next_state, columns)
-    new = _count(first, column, count, unseen, row, next_state)
+    new = _count(first, column, count, background, row, next_state)
     if len(new):
         first, column, count = _insert(first, column, count, row[new], next_state[new])
-    tally(first, count, unseen, columns, row, total, negentropy)
+    tally(first, count, background, columns, row, total, negentropy)
     return first, column, count

@@ -89,7 +89,7 @@ class DenseModel:
             else:
                 self._expect_into(rule, log_gamma[epoch + 1], feasible)
             also, gamma = now[min(epoch, len(now) - 1)], log_gamma[epoch]
-            feasible = kernels.settle(also, rule, gamma, epoch < len(policy), (0, gamma.size))
+            feasible = kernels.softmax_rule(also, rule, gamma, epoch < len(policy), (0, gamma.size))
 
     def _expect_into(self, out: FloatArray, values: FloatArray, finite: bool) -> None:
         """`expect` of a batch: [batch, S] -> [batch, S * A]."""
