@@ -1,4 +1,4 @@
-"""The numerical floor: conventions about zero, sampling, checks of distributions, streams of random numbers."""
+"""Arrays: conventions about zero, folding, grouping, sampling."""
 
 from __future__ import annotations
 
@@ -10,13 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import ArrayLike
 
-from pastwise import Streams
 from pastwise._numerics import arrays as nx
-from pastwise._numerics.arrays import FloatArray
-from pastwise._numerics.checks import checked_probabilities
-from pastwise._numerics.threads import side_by_side
 
 
 def test_frozen_array_cannot_be_written() -> None:
@@ -81,9 +76,6 @@ def test_batch_index_picks_one_state_in_each_element() -> None:
     np.testing.assert_array_equal(table[(*nx.batch_index((2, 3)), state)], expected)
 
 
-# Sampling
-
-
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=6).filter(any), st.integers(0, 1023))
 def test_sample_inverts_the_distribution_function_exactly(weights: list[int], number: int) -> None:
     """The same index as exact fractions give; the odd numerator keeps clear of the steps."""
@@ -98,103 +90,13 @@ def test_sample_inverts_the_distribution_function_exactly(weights: list[int], nu
     "probabilities",
     [[0, 0.3, 0, 0.7, 0], [0, 1, 0], [0, 1e-300, 0], [0, 5e-324, 0], [0.1] * 10 + [0]],
 )
-def test_sample_never_draws_a_zero_even_at_the_ends(
+def test_sample_never_returns_a_zero_even_at_the_ends(
     probabilities: list[float], uniform: float
 ) -> None:
     assert probabilities[int(nx.sample(np.array(probabilities), np.array(uniform)))] > 0
 
 
-def test_sample_draws_each_index_in_proportion() -> None:
+def test_sample_returns_each_index_in_proportion() -> None:
     uniform = (np.arange(1000) + 0.5) / 1000
-    drawn = nx.sample(np.broadcast_to([0.2, 0.5, 0.3], (1000, 3)), uniform)
-    assert np.bincount(drawn).tolist() == [200, 500, 300]
-
-
-# Checks
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        (0.5, r"p must have at least one entry in its last axis; its shape is \(\)"),
-        (np.empty((2, 0)), r"its shape is \(2, 0\)"),
-        (
-            [[0.5, 0.5], [1.5, -0.5]],
-            r"p\[1, 1\] is -0.5; probabilities must be finite and not negative",
-        ),
-        ([[0.5, np.nan]], r"p\[0, 1\] is nan"),
-        ([np.inf, 0.0], r"p\[0\] is inf"),
-        ([[0.5, 0.5], [0.5, 0.4]], r"p\[1\] sums to 0.9, not to 1; divide each row by its sum"),
-        ([0.5, 0.4], r"p\[\] sums to 0.9"),
-    ],
-)
-def test_a_bad_distribution_is_refused_and_located(values: ArrayLike, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        checked_probabilities("p", values)
-
-
-def test_tolerance_of_row_sums_grows_with_their_length() -> None:
-    off = 5e-8
-    long = np.full(100, (1 + off) / 100)
-    np.testing.assert_array_equal(checked_probabilities("p", long), long)
-    with pytest.raises(ValueError, match="sums to"):
-        checked_probabilities("p", [0.5, 0.5 + off])
-
-
-def test_sums_are_not_checked_where_rows_are_not_distributions() -> None:
-    np.testing.assert_array_equal(
-        checked_probabilities("p", [2.0, 3.0], sum_to_one=False), [2.0, 3.0]
-    )
-
-
-# Streams
-
-
-def _draw(streams: Streams, number: int) -> FloatArray:
-    """The next numbers of every stream: [number, runs]."""
-    return np.stack([streams.random((len(streams),)) for _ in range(number)])
-
-
-def test_stream_of_a_run_is_that_of_its_own_generator() -> None:
-    """Also beyond the block of numbers that is drawn at a time."""
-    seeds = np.random.SeedSequence(10).spawn(3)
-    alone = [np.random.default_rng(seed).random(300) for seed in seeds]
-    np.testing.assert_array_equal(_draw(Streams(seeds), 300), np.stack(alone, axis=1))
-
-
-def test_run_draws_the_same_whatever_the_number_of_runs_beside_it() -> None:
-    seeds = np.random.SeedSequence(10).spawn(5)
-    five, two = Streams(seeds), Streams(seeds[3:])
-    np.testing.assert_array_equal(_draw(five, 200)[:, 3:], _draw(two, 200))
-    np.testing.assert_array_equal(_draw(five.spawn(2)[1], 9)[:, 3:], _draw(two.spawn(2)[1], 9))
-
-
-def test_children_are_those_that_a_generator_spawns() -> None:
-    children = Streams(np.random.SeedSequence(10).spawn(2)).spawn(3)
-    for run, seed in enumerate(np.random.SeedSequence(10).spawn(2)):
-        for child, generator in zip(children, np.random.default_rng(seed).spawn(3), strict=True):
-            np.testing.assert_array_equal(
-                _draw(child.spawn(1)[0], 4)[:, run], generator.spawn(1)[0].random(4)
-            )
-
-
-def test_spawn_replays_and_reading_one_child_moves_no_other() -> None:
-    streams = Streams(np.random.SeedSequence(10).spawn(2))
-    first = [_draw(child, 5) for child in streams.spawn(3)]
-    _draw(streams, 7)
-    again = [_draw(child, 5) for child in streams.spawn(4)]
-    np.testing.assert_array_equal(again[:3], first)
-    assert len(np.unique(np.stack(again))) == 4 * 5 * 2, "children are independent streams"
-
-
-@pytest.mark.parametrize("size", [(), (3,), (2, 1)])
-def test_streams_refuse_another_number_of_runs(size: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match="these are 2 streams; a batch of shape"):
-        Streams(np.random.SeedSequence(10).spawn(2)).random(size)
-
-
-def test_threads_give_results_in_order_and_pass_on_errors() -> None:
-    assert side_by_side(lambda x: x**2, range(20)) == [x**2 for x in range(20)]
-    with pytest.raises(ZeroDivisionError):
-        side_by_side(lambda x: 1 // x, [1, 0, 2])
-    assert side_by_side(lambda x: x + 1, [1]) == [2]
+    sampled = nx.sample(np.broadcast_to([0.2, 0.5, 0.3], (1000, 3)), uniform)
+    assert np.bincount(sampled).tolist() == [200, 500, 300]

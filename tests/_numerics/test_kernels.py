@@ -33,10 +33,8 @@ HARD = [
 def test_exponentials_and_logarithms_are_right_to_the_last_bits() -> None:
     """Down to the smallest number there is, and to zero below it, at any place of a vector."""
     values = np.r_[HARD, -np.random.default_rng(0).exponential(50.0, 2001)]
-    rule, log_gamma = (
-        np.stack([np.zeros(len(values)), values], axis=-1).reshape(1, -1),
-        np.empty((1, len(values))),
-    )
+    rule = np.stack([np.zeros(len(values)), values], axis=-1).reshape(1, -1)
+    log_gamma = np.empty((1, len(values)))
     assert kernels.softmax_rule(np.zeros_like(rule), rule, log_gamma, False, (0, len(values)))
     found = rule.reshape(-1, 2)[:, 1]
     exact = np.array([float(mp.exp(mp.mpf(x))) for x in values.tolist()])

@@ -1,1 +1,1 @@
-"""Arrays, checks, random streams, threads and compiled loops; no word of the domain."""
+"""Arrays, checks, random streams, threads and compiled loops: nothing about decisions."""

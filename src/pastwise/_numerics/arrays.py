@@ -1,7 +1,8 @@
-"""Log-domain arithmetic, normalising and sampling: the numerical floor of the house.
+"""Log-domain arithmetic, normalising and sampling: the numerical foundation of the library.
 
-Two conventions hold everywhere and live here alone: ``0 * ln 0 = 0`` and ``0 * (-inf) = 0``. Nothing is
-clipped and nothing gets a small constant added. Leading axes, where there are any, are independent batches.
+Two conventions are defined here, and only here: ``0 * ln 0 = 0`` and ``0 * (-inf) = 0``. Nothing is
+clipped and nothing gets a small constant added. Leading axes, if there are any, are independent
+batches.
 """
 
 from __future__ import annotations
@@ -13,18 +14,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pastwise.errors import ParameterError
+
 FloatArray = NDArray[np.float64]
-
-
 IntArray = NDArray[np.int64]
-
-
 BoolArray = NDArray[np.bool_]
-
-
 Indices = IntArray | np.int64 | int
-
-
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
@@ -36,7 +31,7 @@ def frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
 
 
 def log(values: ArrayLike) -> FloatArray:
-    """Natural logarithm with ln 0 = -inf, silently."""
+    """Natural logarithm with ln 0 = -inf, without a warning."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(values), dtype=np.float64)
 
@@ -52,11 +47,16 @@ def linear_expectation(
     values: FloatArray,
     reach: Callable[[FloatArray], FloatArray] | None = None,
 ) -> FloatArray:
-    """Expectation ``apply(values)`` that owns 0 * (-inf) = 0.
+    """Expectation ``apply(values)`` with 0 * (-inf) = 0.
 
-    ``apply`` is any linear map with non-negative coefficients. Where a coefficient of a ``-inf`` value is positive
-    the expectation is ``-inf``; where it is zero the value does not count. ``reach`` is the same map, where ``apply``
-    rounds too coarsely to tell zero from little.
+    Parameters
+    ----------
+    apply : callable
+        A linear map with non-negative coefficients. Where the coefficient of a ``-inf`` value is
+        positive the expectation is ``-inf``; where it is zero the value does not count.
+    values : [...]
+    reach : callable, optional
+        The same map, if ``apply`` rounds too coarsely to distinguish small coefficients from zero.
     """
     if values.size == 0 or values.min() > -np.inf:
         return apply(values)
@@ -66,17 +66,22 @@ def linear_expectation(
 
 
 FEW_COLUMNS = 32
-"""Axes up to this long are folded column by column: NumPy's reductions are slow there."""
+"""Axes up to this length are folded column by column: NumPy's reductions are slow there."""
+
+SEQUENTIAL_LENGTH = 8
+"""NumPy reduces vectors shorter than this from left to right."""
 
 
 def fold(ufunc: np.ufunc, values: FloatArray) -> FloatArray:
-    """``ufunc`` over the last axis; where that is short, from left to right, so that a batch equals its elements."""
+    """``ufunc`` reduced over the last axis: [..., n] -> [...].
+
+    A short axis is reduced from left to right, so that a batch gives the same bits as its elements.
+    """
     columns = values.shape[-1]
-    if columns > FEW_COLUMNS or (
-        values.ndim == 1 and columns < 8
-    ):  # below eight, reductions go from left to right
+    is_vector = values.ndim == 1
+    if columns > FEW_COLUMNS or (is_vector and columns < SEQUENTIAL_LENGTH):
         return np.asarray(ufunc.reduce(values, axis=-1))
-    if values.ndim == 1:
+    if is_vector:
         return np.asarray(ufunc.accumulate(values)[-1])
     total = values[..., 0]
     for column in range(1, columns):
@@ -91,52 +96,63 @@ def normalise(values: FloatArray) -> FloatArray:
 
 def group_sum(group: IntArray, values: ArrayLike, size: int) -> FloatArray:
     """Sum of the values of each group 0, ..., size - 1: [size]."""
-    return np.bincount(group, np.asarray(values, dtype=np.float64), size).astype(
-        np.float64, copy=False
-    )
+    sums = np.bincount(group, np.asarray(values, dtype=np.float64), size)
+    return sums.astype(np.float64, copy=False)
 
 
 def distinct(values: IntArray, size: int) -> tuple[IntArray, IntArray]:
-    """The values of 0, ..., size - 1 that occur, ascending, and the place of each value among them."""
+    """The values of 0, ..., size - 1 that occur, ascending, and each value's place among them."""
+    # Few values of a large range are sorted; otherwise a table of the range is faster.
     if size > 8 * len(values) + 1000:
         return np.unique(values, return_inverse=True)
     occurs = np.zeros(size, dtype=bool)
     occurs[values] = True
-    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[values]
+    place = np.cumsum(occurs) - 1
+    return np.flatnonzero(occurs), place[values]
 
 
 def sample(probabilities: FloatArray, uniform: FloatArray) -> IntArray:
-    """Draw an index from each row by the inverse of its distribution function.
+    """Sample an index from each row by the inverse of its distribution function.
 
     Parameters
     ----------
     probabilities : [..., n]
-        Non-negative, not all zero; an entry of zero is never drawn.
+        Non-negative, not all zero; an entry of zero is never sampled.
     uniform : [...]
         Numbers from [0, 1), one for each row.
+
+    Returns
+    -------
+    [...]
     """
+    # Distribution functions, with the axis of the entries first.
     cumulative = np.array(np.moveaxis(probabilities, -1, 0), order="C")
     if cumulative.ndim > 1 and len(cumulative) <= FEW_COLUMNS:
         for before, here in pairwise(cumulative):
             here += before
     else:
         np.add.accumulate(cumulative, axis=0, out=cumulative)
+
+    # Rows need not sum to one exactly; the target stays below their sum.
     total = cumulative[-1]
     target = np.minimum(uniform * total, np.nextafter(total, 0.0))
     return np.asarray(np.count_nonzero(cumulative <= target, axis=0), dtype=np.int64)
 
 
 def batch_index(shape: tuple[int, ...]) -> tuple[IntArray, ...]:
-    """Index of every batch element: ``array[(*batch_index(shape), state)]`` picks one state in each."""
+    """Index of every element of a batch.
+
+    ``array[(*batch_index(shape), state)]`` picks one state in each element.
+    """
     return tuple(np.indices(shape, sparse=True)) if shape else ()
 
 
 def broadcast(name: str, values: NDArray[Scalar], shape: tuple[int, ...]) -> NDArray[Scalar]:
-    """The values in a larger shape, without copying; a shape that does not fit is an error with the array's name."""
+    """The values in a larger shape, without copying; the error of a misfit has the array's name."""
     try:
         return np.broadcast_to(values, shape)
     except ValueError:
-        raise ValueError(f"{name} of shape {values.shape} does not fit {shape}") from None
+        raise ParameterError(f"{name} of shape {values.shape} does not fit {shape}") from None
 
 
 def where_first(mask: BoolArray | np.bool_) -> tuple[int, ...]:

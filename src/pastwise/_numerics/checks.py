@@ -9,48 +9,63 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pastwise._numerics.arrays import FloatArray, where_first
+from pastwise.errors import ParameterError
 
 ROW_SUM_TOLERANCE = 1e-9
-"""How far one entry of a distribution may push its sum from 1; a row of n entries may be n times as far."""
-
+"""How far each entry of a distribution may move its sum from 1: n entries may move it n times as
+far. Rounding is far smaller; probabilities printed with nine digits pass."""
 
 SINGLE_ROUNDING = 1e-6
-"""How far rounding to single precision may push the sum of a distribution from 1."""
-
+"""How far rounding to single precision may move the sum of a distribution from 1."""
 
 LARGEST_TABLE = 4 * 2**30
 """Bytes of the largest table that is built; a few of its size are in memory at a time."""
 
 
 def require_memory(what: str, shape: Sequence[int], instead: str) -> None:
-    """Refuse what needs a table of numbers too large for memory, before it is built, and say what to do instead.
+    """Refuse a table of numbers that is too large for memory, before it is built.
 
+    Parameters
+    ----------
+    what : str
+        What needs the table.
+    shape : sequence of int
+    instead : str
+        What the user can do instead.
+
+    Examples
+    --------
     >>> require_memory("an example", (1_000_000, 1_000_000), "use fewer states")
     Traceback (most recent call last):
-    ValueError: an example needs a table of 1,000,000 x 1,000,000 = 1e+12 numbers (8,000 GB); use fewer states
+    pastwise.errors.ParameterError: an example needs a table of 1,000,000 x 1,000,000 = 1e+12 \
+numbers (8,000 GB); use fewer states
     """
-    number = prod(map(int, shape))
-    if 8 * number > LARGEST_TABLE:
-        sizes = " x ".join(f"{size:,}" for size in shape)
-        size = f"{8 * number / 1e9:,.0f} GB"
-        raise ValueError(
-            f"{what} needs a table of {sizes} = {number:.3g} numbers ({size}); {instead}"
-        )
+    number = prod(int(size) for size in shape)
+    if 8 * number <= LARGEST_TABLE:
+        return
+    sizes = " x ".join(f"{size:,}" for size in shape)
+    memory = f"{8 * number / 1e9:,.0f} GB"
+    raise ParameterError(
+        f"{what} needs a table of {sizes} = {number:.3g} numbers ({memory}); {instead}"
+    )
 
 
 def checked_probabilities(name: str, values: ArrayLike, *, sum_to_one: bool = True) -> FloatArray:
-    """The values as floats, after checking that each row (last axis) is a distribution; single precision is kept."""
+    """The values as floats, after checking that each row (last axis) is a distribution.
+
+    Single precision is kept.
+    """
     array = np.asarray(values)
     if array.dtype != np.float32:
         array = np.asarray(values, dtype=np.float64)
     if array.ndim == 0 or array.shape[-1] == 0:
-        raise ValueError(
+        raise ParameterError(
             f"{name} must have at least one entry in its last axis; its shape is {array.shape}"
         )
     bad = ~(np.isfinite(array) & (array >= 0))
     if bad.any():
         where = where_first(bad)
-        raise ValueError(
+        raise ParameterError(
             f"{name}{list(where)} is {array[where]}; probabilities must be finite and not negative"
         )
     if sum_to_one:
@@ -64,6 +79,6 @@ def check_sums(name: str, sums: FloatArray, length: int, rounding: float = 0.0) 
     off = np.abs(sums - 1) > ROW_SUM_TOLERANCE * length + rounding
     if off.any():
         where = where_first(off)
-        raise ValueError(
-            f"{name}{list(where)} sums to {sums[where]}, not to 1; divide each row by its sum if that is meant"
+        raise ParameterError(
+            f"{name}{list(where)} sums to {sums[where]}, not to 1; divide each row by its sum"
         )

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from pastwise._numerics.arrays import FloatArray
+from pastwise.errors import ParameterError
 
 
 class Random(Protocol):
-    """What the loop asks of a source of random numbers; ``numpy.random.Generator`` and `Streams` have it."""
+    """A source of random numbers: ``numpy.random.Generator`` or `Streams`."""
 
-    def random(self, size: Any, /) -> Any:
+    def random(self, size: tuple[int, ...], /) -> FloatArray:
         """Uniform numbers from [0, 1) in the given shape."""
 
-    def spawn(self, n_children: int, /) -> Sequence[Any]:
+    def spawn(self, n_children: int, /) -> Sequence[Random]:
         """Independent sources."""
 
 
 class _Tape:
-    """The numbers that a batch of streams draws, drawn when they are first read and kept."""
+    """The uniform numbers of a batch of streams, generated when they are first read and kept."""
 
     BLOCK = 128
+    """Numbers generated at a time; enough that the cost of a call does not matter."""
 
     def __init__(self, seeds: Sequence[np.random.SeedSequence]) -> None:
         self.seeds = seeds
@@ -46,19 +48,22 @@ class _Tape:
     def child(self, index: int) -> _Tape:
         """The tape of child ``index`` of every stream."""
         for new in range(len(self.children), index + 1):
-            spawned = [
-                np.random.SeedSequence(s.entropy, spawn_key=(*s.spawn_key, new)) for s in self.seeds
-            ]
-            self.children.append(_Tape(spawned))
+            seeds = [_child_seed(seed, new) for seed in self.seeds]
+            self.children.append(_Tape(seeds))
         return self.children[index]
+
+
+def _child_seed(seed: np.random.SeedSequence, index: int) -> np.random.SeedSequence:
+    """The seed that ``seed.spawn`` gives its child number ``index``."""
+    return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, index))
 
 
 class Streams:
     """One random stream for each run of a batch, read in step.
 
-    Run *i* draws the same numbers whatever the number of runs beside it. ``spawn`` returns the same children, from
-    their beginning, each time it is called: loops that are given the same ``Streams`` share their random numbers,
-    so that differences between them are paired.
+    Run *i* gets the same numbers for any number of runs next to it. ``spawn`` returns the same
+    children, from their beginning, each time it is called: loops that are given the same
+    ``Streams`` share their random numbers, so that differences between them are paired.
 
     Examples
     --------
@@ -78,8 +83,8 @@ class Streams:
     def random(self, size: tuple[int, ...], /) -> FloatArray:
         """The next number of every stream: [runs]."""
         if size != (len(self),):
-            raise ValueError(
-                f"these are {len(self)} streams; a batch of shape {size} was asked for"
+            raise ParameterError(
+                f"these are {len(self)} streams; a batch of shape {size} was requested"
             )
         numbers = self._tape.read(self._position)
         self._position += 1
@@ -91,6 +96,8 @@ class Streams:
 
     @staticmethod
     def _reader(tape: _Tape) -> Streams:
+        """Streams that read a tape from its beginning."""
         streams = Streams.__new__(Streams)
-        streams._tape, streams._position = tape, 0
+        streams._tape = tape
+        streams._position = 0
         return streams

@@ -1,4 +1,8 @@
-"""Threads for compiled loops, which release the interpreter."""
+"""Threads for compiled loops, which release the interpreter.
+
+Not ``concurrent.futures``: the interpreter joins an executor's threads at exit, so that Ctrl-C
+would wait for them, and it refuses new tasks from threads that outlive the main one.
+"""
 
 from __future__ import annotations
 
@@ -10,41 +14,45 @@ from threading import Thread
 from typing import TypeVar
 
 Item = TypeVar("Item")
-
-
 Result = TypeVar("Result")
-
+Task = Callable[[], None]
 
 CORES = os.cpu_count() or 1
 """Threads that can run at a time."""
 
 
-def _serve(tasks: SimpleQueue[Callable[[], None]]) -> None:
+def _work(tasks: SimpleQueue[Task]) -> None:
+    """Do one task after another, for ever."""
     while True:
-        tasks.get()()
+        task = tasks.get()
+        task()
 
 
 @cache
-def _tasks() -> SimpleQueue[Callable[[], None]]:
-    """What there is to do for some threads, which end with the program: nobody waits for them, even after Ctrl-C."""
-    tasks: SimpleQueue[Callable[[], None]] = SimpleQueue()
+def _tasks() -> SimpleQueue[Task]:
+    """The queue of a pool of daemon threads, which is started on first use."""
+    tasks: SimpleQueue[Task] = SimpleQueue()
     for _ in range(CORES):
-        Thread(target=_serve, args=(tasks,), daemon=True).start()
+        Thread(target=_work, args=(tasks,), daemon=True).start()
     return tasks
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_tasks.cache_clear)  # threads are not forked
+    # A forked process has none of the threads: it starts its own.
+    os.register_at_fork(after_in_child=_tasks.cache_clear)
 
 
-def side_by_side(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Results of a function, which must not do the same, for each item: in threads where there are several."""
+def map_in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Results of a function for each item, in order; in threads if there are several items.
+
+    The function must not call `map_in_threads` itself. The first error is raised.
+    """
     if len(items) == 1:
         return [function(items[0])]
     done: SimpleQueue[Exception | None] = SimpleQueue()
     results: dict[int, Result] = {}
 
-    def do(place: int) -> None:
+    def call(place: int) -> None:
         try:
             results[place] = function(items[place])
             done.put(None)
@@ -52,8 +60,9 @@ def side_by_side(function: Callable[[Item], Result], items: Sequence[Item]) -> l
             done.put(error)
 
     for place in range(len(items)):
-        _tasks().put(partial(do, place))
+        _tasks().put(partial(call, place))
     for _ in items:
-        if (error := done.get()) is not None:
+        error = done.get()
+        if error is not None:
             raise error
     return [results[place] for place in range(len(items))]

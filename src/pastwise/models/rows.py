@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pastwise._numerics.arrays import FloatArray, IntArray, group_sum
-from pastwise._numerics.threads import CORES, side_by_side
+from pastwise._numerics.threads import CORES, map_in_threads
 
 MANY_ENTRIES = 500_000
 """A block of a sparse model has about so many entries: what is worked out for it stays in a core's cache."""
@@ -116,7 +116,7 @@ class Entries:
             values.reshape(-1, self.num_states),
             out.reshape(-1, self.num_states * self.num_actions),
         )
-        side_by_side(
+        map_in_threads(
             lambda states: kernels.expect(*rows, table, means, (0, len(table)), states), self.blocks
         )
         return out
@@ -145,7 +145,7 @@ class Entries:
         for stop in range(horizon, 0, -step):
             epochs = (max(0, stop - step), stop)
             feasible &= all(
-                side_by_side(partial(kernels.plan, *rows, now, policy, log_gamma, epochs), parts)
+                map_in_threads(partial(kernels.plan, *rows, now, policy, log_gamma, epochs), parts)
             )
         return feasible
 
