@@ -14,24 +14,22 @@ have. It factors in the same way,
     ideal(next_state, action | state) = ideal.transition(next_state | state, action)
                                         * ideal.rule(action | state),
 
-and replaces the reward of a Markov decision process. The two views meet in
+and takes the place of the reward of a Markov decision process; `fpd.implied_reward` converts one
+into the other.
 
-    reward(state, action, next_state) = -ln (transition * rule / (ideal.transition * ideal.rule)):
+    paper                    code                            shape
+    s_(t-1), a_t, s_t        state, action, next_state       indices
+    p(s_t | a_t, s_(t-1))    transition                      [S, A, S]
+    p_t(a_t | s_(t-1))       rule                            [S, A]
+    the sequence of them     policy                          [H, S, A]
+    the ideal's factors      ideal.transition, ideal.rule    broadcastable to [S, A, S], [S, A]
 
-the expected total of this reward is minus the divergence of the closed loop from the ideal one.
-
-| symbol               | code                           | shape     |
-|----------------------|--------------------------------|-----------|
-| s_(t-1), a_t, s_t    | `state`, `action`, `next_state`| indices   |
-| p(s_t | a_t, s_(t-1))| `transition`                   | [S, A, S] |
-| p_t(a_t | s_(t-1))   | `rule`; in sequence, `policy`  | [S, A]; [H, S, A] |
-
-`IdealModel` (package `goals`) stores an ideal, `TransitionModel` (package `models`) a transition
-model. The last two functions build the goals and the random rule of the paper's experiments.
+`TransitionModel` (package `models`) stores a transition model, `IdealModel` (package `goals`) an
+ideal. `ideal_preferring` and `uniform_rule` are the goals and the random rule of the paper's
+experiments.
 
 Paper: Definition 1 [MDP], Definition 2 [def:closed_loop_descr],
-Definition 3 [def:ideal_closed-loop_beh], Eq. (1) [eq:closed-loop_beh],
-Eq. (2) [eq:closed-loop_factoris]; from Section IV, Eqs. (11) to (15).
+Definition 3 [def:ideal_closed-loop_beh], Eq. (1) [eq:closed-loop_beh].
 """
 
 from __future__ import annotations
@@ -52,6 +50,8 @@ def log_probability(
 ) -> FloatArray:
     """Ln p(trajectory) of the closed loop of a system and a policy: [...].
 
+    Paper: Definition 2 [def:closed_loop_descr], factored as in Eq. (1) [eq:closed-loop_beh].
+
     Parameters
     ----------
     model : TransitionModel
@@ -62,8 +62,6 @@ def log_probability(
         The rule of each epoch; one rule for all epochs where that axis is 1.
     trajectory : Trajectory
         States [..., N + 1] and actions [..., N].
-
-    Paper: Eq. (1) [eq:closed-loop_beh].
     """
     if policy.ndim < 3:
         raise ParameterError(
@@ -97,6 +95,10 @@ def ideal_preferring(
 ) -> IdealModel:
     """The ideal that prefers some next states equally and has no preference among actions.
 
+    Paper: an ideal closed loop, Definition 3 [def:ideal_closed-loop_beh]; the past goals,
+    Eqs. (11) [eq:past_model_1], (12) [eq:past_model_12] and (13) [eq:past_model_3]; the current
+    one, Eq. (14) [eq:current_ideal_model_1].
+
     Parameters
     ----------
     preferred : sequence of int
@@ -108,9 +110,6 @@ def ideal_preferring(
     --------
     >>> ideal_preferring([0], num_states=3, num_actions=4).transition.round(6).tolist()
     [[[0.99998, 1e-05, 1e-05]]]
-
-    Paper: the past goals, Eqs. (11) [eq:past_model_1], (12) [eq:past_model_12] and
-    (13) [eq:past_model_3]; the current one, Eq. (14) [eq:current_ideal_model_1].
     """
     num_preferred = len(preferred)
     transition = np.full(num_states, floor)

@@ -1,10 +1,20 @@
-"""When to explore, and how.
+"""Exploration: when to deviate from the learned rule, and how.
 
-Exploration is for want of good data, and the similarities of the last records tell: while their mean over a window is
-below a threshold the gate is open. Then, in the paper, the uniform rule is used with probability epsilon; `UCB` and
-`PosteriorSampling` are other ways to explore.
+Exploration compensates for a lack of useful data, and the similarities of the last records show
+it. In each epoch, with the learned rule at hand,
 
-Paper: Section III-C, Algorithm 1 [alg:alg_exploration].
+    if mean of the last `window` similarities < `threshold`:     (the gate is open)
+        with probability `epsilon`: use the uniform rule
+        otherwise:                  use the learned rule
+    else:
+        use the learned rule
+    act, observe the next state, compute the similarity of the new record.
+
+`Gate` and its memory `Window` are the outer condition, `EpsilonGreedy` is the inner one. `UCB` and
+`PosteriorSampling` are other ways to explore while the gate is open. The loop around them is the
+method TL_explore (package `methods`).
+
+Paper: Algorithm 1 [alg:alg_exploration].
 """
 
 from __future__ import annotations
@@ -17,36 +27,46 @@ from scipy.special import gammaincinv
 
 from pastwise._numerics.arrays import BoolArray, FloatArray, normalise
 from pastwise._numerics.streams import Random
+from pastwise.errors import ParameterError
 
 
 class Window:
-    """The similarities of the last ``size`` records: memory of the gate, one window for each batch element."""
+    """Similarities of the last ``size`` records: the memory of a gate, one for each system."""
 
     def __init__(self, size: int, recent: FloatArray) -> None:
-        """Start on the similarities of past records, oldest first: [..., records]."""
-        recent = recent[..., max(0, recent.shape[-1] - size) :]
+        """Start with the similarities of past records, oldest first: [..., records]."""
+        start = max(0, recent.shape[-1] - size)
+        recent = recent[..., start:]
         self._filled = recent.shape[-1]
         self._next = self._filled % size
         self._values = np.zeros((*recent.shape[:-1], size))
         self._values[..., : self._filled] = recent
 
     def push(self, similarity: FloatArray) -> None:
-        """Take in the newest record; the oldest leaves."""
+        """Add the newest record [...]; the oldest leaves."""
         size = self._values.shape[-1]
         self._values[..., self._next] = similarity
         self._next = (self._next + 1) % size
         self._filled = min(self._filled + 1, size)
 
     def mean(self) -> FloatArray:
-        """Mean similarity [...]; zero where there is no record."""
+        """Mean similarity [...]; zero without records."""
         return np.asarray(self._values.sum(axis=-1) / max(self._filled, 1))
 
 
 @dataclass(frozen=True)
 class Gate:
-    """Open while the last ``window`` records served the goal, on average, less than ``threshold``.
+    """Open while the mean similarity of the last records is below a threshold.
 
-    Paper: the outer condition of Algorithm 1 [alg:alg_exploration], with q = threshold and m = window.
+    Paper: the outer condition of Algorithm 1 [alg:alg_exploration], with q = ``threshold`` and
+    m = ``window``.
+
+    Parameters
+    ----------
+    threshold : float
+        In [0, 1]; 0.4 is the value of the paper's experiments.
+    window : int
+        Number of records; 10 is the value of the paper's experiments.
     """
 
     threshold: float = 0.4
@@ -54,29 +74,31 @@ class Gate:
 
     def __post_init__(self) -> None:
         if self.window < 1:
-            raise ValueError(f"the window must hold at least one record, not {self.window}")
+            raise ParameterError(f"the window must hold at least one record, not {self.window}")
         if not 0 <= self.threshold <= 1:
-            raise ValueError(f"the threshold must lie in [0, 1], not {self.threshold}")
+            raise ParameterError(f"the threshold must lie in [0, 1], not {self.threshold}")
 
     def start(self, recent: FloatArray) -> Window:
-        """Memory that starts on the similarities of the past log's last records: [..., records]."""
+        """Memory that starts with the similarities of the log's last records: [..., records]."""
         return Window(self.window, recent)
 
     def is_open(self, window: Window) -> BoolArray:
-        """Whether to explore: [...]. Without any record it is open."""
+        """Whether to explore: [...]. Without any record, the gate is open."""
         return np.asarray(window.mean() < self.threshold)
 
 
 @dataclass(frozen=True, eq=False)
 class Here:
-    """What is known of the current states when it is time to explore.
+    """What is known about the current state of each system.
 
     Attributes
     ----------
     learned, uniform : [..., A]
-        The learned rule, and every allowed action alike.
-    evidence, records : [..., A]
-        Total similarity, with the prior's, and number of the records of each action.
+        The learned rule, and the rule that gives every allowed action the same probability.
+    evidence : [..., A]
+        Total similarity of the records of each action, including the prior.
+    records : [..., A]
+        Number of records of each action.
     """
 
     learned: FloatArray
@@ -95,58 +117,78 @@ class Explorer(Protocol):
 
 @dataclass(frozen=True)
 class EpsilonGreedy:
-    """With probability epsilon act by the uniform rule, otherwise by the learned one.
+    """Use the uniform rule with probability epsilon, and otherwise the learned rule.
 
     Paper: the inner condition of Algorithm 1 [alg:alg_exploration].
+
+    Parameters
+    ----------
+    epsilon : float
+        In [0, 1]; 0.3 is the value of the paper's experiments.
     """
 
     epsilon: float = 0.3
 
     def __post_init__(self) -> None:
         if not 0 <= self.epsilon <= 1:
-            raise ValueError(f"epsilon must lie in [0, 1], not {self.epsilon}")
+            raise ParameterError(f"epsilon must lie in [0, 1], not {self.epsilon}")
 
     def __call__(self, here: Here, rng: Random) -> FloatArray:
         """The rule to act by: [..., A]."""
-        toss = rng.random(here.learned.shape[:-1]) < self.epsilon
-        return np.where(toss[..., None], here.uniform, here.learned)
+        explores = rng.random(here.learned.shape[:-1]) < self.epsilon
+        return np.where(explores[..., None], here.uniform, here.learned)
 
 
 @dataclass(frozen=True)
 class UCB:
-    """Take the action of the largest mean similarity plus ``width * sqrt(ln records of the state / records)``.
+    """Take the action with the largest upper confidence bound of its mean similarity.
 
-    An action that was never tried comes first.
+    The bound is mean + width * sqrt(ln (records of the state) / records of the action). An action
+    without records comes first.
+
+    Parameters
+    ----------
+    width : float
+        At least 0; 0.5 is the largest standard deviation that a similarity in [0, 1] can have.
     """
 
     width: float = 0.5
 
     def __post_init__(self) -> None:
         if not self.width >= 0:
-            raise ValueError(f"the width must be at least 0, not {self.width}")
+            raise ParameterError(f"the width must be at least 0, not {self.width}")
 
     def __call__(self, here: Here, rng: Random) -> FloatArray:
-        """The rule to act by: [..., A]; equals share it."""
+        """The rule to act by: [..., A]; equal bounds share the probability."""
+        # Upper bounds of the mean similarity.
         tried = here.records > 0
         records = np.where(tried, here.records, 1.0)
-        known = np.log(np.maximum(here.records.sum(axis=-1, keepdims=True), 1.0))
-        bound = np.where(
-            tried, here.evidence / records + self.width * np.sqrt(known / records), np.inf
-        )
+        state_records = np.maximum(here.records.sum(axis=-1, keepdims=True), 1.0)
+        margin = self.width * np.sqrt(np.log(state_records) / records)
+        bound = np.where(tried, here.evidence / records + margin, np.inf)
+
+        # The best of the allowed actions.
         bound = np.where(here.uniform > 0, bound, -np.inf)
-        return normalise((bound == bound.max(axis=-1, keepdims=True)).astype(np.float64))
+        best = bound == bound.max(axis=-1, keepdims=True)
+        return normalise(best.astype(np.float64))
 
 
 @dataclass(frozen=True)
 class PosteriorSampling:
-    """Act by a rule drawn from the Dirichlet posterior of the learned one."""
+    """Act by a rule sampled from the Dirichlet posterior of the learned rule."""
 
     def __call__(self, here: Here, rng: Random) -> FloatArray:
         """The rule to act by: [..., A]."""
-        columns = [rng.random(here.learned.shape[:-1]) for _ in range(here.learned.shape[-1])]
-        gamma = gammaincinv(
-            np.where(here.evidence > 0, here.evidence, 1.0), np.stack(columns, axis=-1)
-        )
-        drawn = np.where(here.evidence > 0, gamma, 0.0)
-        empty = drawn.sum(axis=-1, keepdims=True) == 0  # all underflowed: so little is known
-        return normalise(np.where(empty, here.learned, drawn))
+        # One uniform number per system and action.
+        *systems, num_actions = here.learned.shape
+        columns = [rng.random(tuple(systems)) for _ in range(num_actions)]
+        uniform = np.stack(columns, axis=-1)
+
+        # Gamma variates by inversion; normalised, they are a sample from the Dirichlet posterior.
+        possible = here.evidence > 0
+        gamma = gammaincinv(np.where(possible, here.evidence, 1.0), uniform)
+        sampled = np.where(possible, gamma, 0.0)
+
+        # With very little evidence all variates may underflow to zero.
+        underflow = sampled.sum(axis=-1, keepdims=True) == 0
+        return normalise(np.where(underflow, here.learned, sampled))

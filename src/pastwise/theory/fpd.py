@@ -1,21 +1,37 @@
-"""Fully Probabilistic Design: the decision policy that brings the closed loop nearest to the ideal one.
+"""Fully Probabilistic Design: the policy whose closed loop is nearest to the ideal one.
 
-Over a horizon of H epochs the policy that minimises the Kullback-Leibler divergence of the closed loop from the ideal
-is, backward from gamma = 1 at the end,
+*The problem.* Over a horizon of H epochs, choose the rules that minimise the Kullback-Leibler
+divergence of the closed loop from the ideal,
 
-    rule(action | state) = ideal.rule(action | state) * exp(-alpha - beta) / gamma(state)
-    alpha(state, action) = sum over next states of p ln (p / ideal.transition)
-                         = negentropy - expect(ln ideal.transition)
-    beta(state, action)  = -expect(ln gamma)
-    gamma(state)         = sum over actions of ideal.rule * exp(-alpha - beta),
+    D(p || ideal) = E[sum over epochs of ln (transition * rule / (ideal.transition * ideal.rule))].
 
-and -ln gamma at the first epoch is the divergence attained. Only the expectation depends on how the model is stored;
-rule and gamma are worked out by `kernels.settle`.
+*The solution.* From gamma = 1 after the last epoch, backward over the epochs,
 
-A zero in the ideal forbids: an action that may lead to it gets probability exactly 0, and a state without a feasible
-action has ln gamma = -inf; only asking for its rule is an error.
+    alpha(state, action) = sum over next states of transition * ln (transition / ideal.transition)
+    beta(state, action)  = -sum over next states of transition * ln gamma(next_state)
+    gamma(state)         = sum over actions of ideal.rule * exp(-alpha - beta)
+    rule(action | state) = ideal.rule * exp(-alpha - beta) / gamma(state),
 
-Paper: Section II, Definition 4 [def:FPD_opt_dec], Theorem 1 [th:solution_FPD].
+and -ln gamma(state) of the first epoch is the smallest divergence attainable from that state.
+
+`theorem_1` is this recursion in plain NumPy, for one system and one goal. It is the specification;
+tests compare everything else with it. `design` computes the same for any `TransitionModel`, for
+batches of systems and goals, in compiled code:
+
+    design, first_rule    compute ln ideal.rule - alpha and allocate the results;
+    TransitionModel.plan  runs the recursion: one compiled loop over the entries of sparse rows
+                          (`kernels.plan`), or one BLAS product per epoch for large dense models;
+    kernels.settle        finishes an epoch: from E[ln gamma(next_state)] to the rule and ln gamma.
+
+*Zeros.* A zero in the ideal forbids: an action that may lead to it gets probability exactly 0. A
+state without a feasible action has ln gamma = -inf and a rule of zeros; that is an error only when
+its rule is requested.
+
+*Rewards.* A Markov decision process is the special case with the reward
+-ln (transition * rule / (ideal.transition * ideal.rule)): its expected total is -D(p || ideal).
+
+Paper: Definition 4 [def:FPD_opt_dec], Theorem 1 [th:solution_FPD],
+Eq. (2) [eq:closed-loop_factoris].
 """
 
 from __future__ import annotations
@@ -25,6 +41,7 @@ from math import prod
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import logsumexp
 
 from pastwise._numerics.arrays import (
     FloatArray,
@@ -32,26 +49,96 @@ from pastwise._numerics.arrays import (
     broadcast,
     fold,
     frozen,
+    linear_expectation,
     log,
     where_first,
+    xlogx,
 )
 from pastwise._numerics.checks import checked_probabilities, require_memory
-from pastwise.errors import InfeasibleError
+from pastwise.errors import InfeasibleError, ParameterError
 from pastwise.goals.ideal import IdealModel
 from pastwise.models.base import TransitionModel
 from pastwise.models.rows import require_last
 
 
+def theorem_1(
+    transition: FloatArray, ideal_transition: FloatArray, ideal_rule: FloatArray, horizon: int
+) -> tuple[FloatArray, FloatArray]:
+    """Optimal policy [H, S, A] and ln gamma [H + 1, S] of one system and one goal.
+
+    Paper: Theorem 1 [th:solution_FPD].
+
+    Parameters
+    ----------
+    transition : [S, A, S]
+    ideal_transition : broadcastable to [S, A, S]
+    ideal_rule : broadcastable to [H, S, A]
+        A zero forbids an action; rows need not sum to one.
+    """
+    S, A, _ = transition.shape
+    log_ideal_transition = log(np.broadcast_to(ideal_transition, (S, A, S)))
+    log_ideal_rule = log(np.broadcast_to(ideal_rule, (horizon, S, A)))
+
+    def expect(values: FloatArray) -> FloatArray:
+        """E[values | state, action], with 0 * (-inf) = 0: [S] or [S, A, S] -> [S, A]."""
+        return linear_expectation(lambda finite: (transition * finite).sum(axis=-1), values)
+
+    policy = np.empty((horizon, S, A))
+    log_gamma = np.zeros((horizon + 1, S))
+    alpha = xlogx(transition).sum(axis=-1) - expect(log_ideal_transition)
+    for t in reversed(range(horizon)):
+        beta = -expect(log_gamma[t + 1])
+        log_preference = log_ideal_rule[t] - alpha - beta
+        log_gamma[t] = logsumexp(log_preference, axis=-1)
+        feasible = log_gamma[t] > -np.inf
+        policy[t] = np.exp(log_preference - np.where(feasible, log_gamma[t], 0.0)[:, None])
+    return policy, log_gamma
+
+
+def divergence(
+    transition: FloatArray,
+    policy: FloatArray,
+    ideal_transition: FloatArray,
+    ideal_rule: FloatArray,
+) -> FloatArray:
+    """Divergence of the closed loop from the ideal, by state at the start: [S].
+
+    This is what `theorem_1` minimises. It is infinite where the closed loop may do what the ideal
+    rules out.
+
+    Paper: Definition 4 [def:FPD_opt_dec].
+
+    Parameters
+    ----------
+    transition : [S, A, S]
+    policy : [H, S, A]
+    ideal_transition : broadcastable to [S, A, S]
+    ideal_rule : broadcastable to [H, S, A]
+    """
+    log_ideal_rule = log(np.broadcast_to(ideal_rule, policy.shape))
+    log_ideal_transition = log(np.broadcast_to(ideal_transition, transition.shape))
+    remaining = np.zeros(len(transition))
+    for rule, log_wanted_rule in zip(policy[::-1], log_ideal_rule[::-1], strict=True):
+        # p ln (p / ideal) of every action and next state, and what the later epochs add.
+        loop = transition * rule[..., None]
+        log_ideal = log_ideal_transition + log_wanted_rule[..., None]
+        possible = loop > 0
+        log_ratio = np.where(possible, log(loop), 0.0) - np.where(possible, log_ideal, 0.0)
+        later = np.where(possible, remaining, 0.0)
+        remaining = (loop * (log_ratio + later)).sum(axis=(1, 2))
+    return remaining
+
+
 @dataclass(frozen=True, eq=False)
 class Design:
-    """An optimal policy and what it attains.
+    """An optimal policy and the divergence that it attains.
 
     Attributes
     ----------
     policy : [..., H, S, A]
         The rule of each epoch; a row of zeros where no action is feasible.
     log_gamma : [..., H + 1, S]
-        ``-log_gamma[..., 0, s]`` is the smallest divergence from the ideal that can be had from state s.
+        ``-log_gamma[..., 0, s]`` is the smallest divergence from the ideal attainable from state s.
     """
 
     policy: FloatArray
@@ -67,16 +154,16 @@ class Design:
 def design(
     model: TransitionModel, ideal: IdealModel, horizon: int, rules: ArrayLike | None = None
 ) -> Design:
-    """Optimal policy over ``horizon`` epochs.
+    """Optimal policy over ``horizon`` epochs: `theorem_1` for any model, in compiled code.
+
+    Paper: Theorem 1 [th:solution_FPD].
 
     Parameters
     ----------
     model : TransitionModel
-        Leading axes, of the model or of the ideal, are designed for at once.
+        Leading axes, of the model or of the ideal, are solved together.
     rules : broadcastable to [H, S, A], optional
         Ideal decision rules that depend on time, in place of ``ideal.rule``.
-
-    Paper: Definition 4 [def:FPD_opt_dec], solved by Theorem 1 [th:solution_FPD].
 
     Examples
     --------
@@ -86,16 +173,16 @@ def design(
     >>> plan.policy.shape, plan.log_gamma.shape, plan.rule(0).round(3).tolist()
     ((10, 2, 2), (11, 2), [0.025, 0.975])
     """
-    policy, log_gamma = _backward(model, ideal, horizon, rules, kept=horizon)
+    policy, log_gamma = _solve(model, ideal, horizon, rules, num_kept=horizon)
     return Design(frozen(policy), frozen(log_gamma))
 
 
 def first_rule(model: TransitionModel, ideal: IdealModel, horizon: int) -> FloatArray:
-    """The rule of the first epoch of a fresh horizon alone: [..., S, A]; re-planning needs no more.
+    """Rule of the first epoch of a new horizon: [..., S, A]; planning again needs no more.
 
     Paper: Theorem 1 [th:solution_FPD].
     """
-    policy, _ = _backward(model, ideal, horizon, None, kept=1)
+    policy, _ = _solve(model, ideal, horizon, rules=None, num_kept=1)
     return np.asarray(policy[..., 0, :, :])
 
 
@@ -104,81 +191,90 @@ def alpha(model: TransitionModel, ideal: IdealModel) -> FloatArray:
 
     Paper: alpha in Theorem 1 [th:solution_FPD].
     """
-    return np.asarray(model.negentropy - _expected_log_ideal(model, ideal))
-
-
-def _expected_log_ideal(model: TransitionModel, ideal: IdealModel) -> FloatArray:
     if ideal.concerns_next_states_only:
-        return model.expect(ideal.log_transition[..., 0, 0, :])
-    return model.expect_each(ideal.log_transition)
+        expected_log_ideal = model.expect(ideal.log_transition[..., 0, 0, :])
+    else:
+        expected_log_ideal = model.expect_each(ideal.log_transition)
+    return np.asarray(model.negentropy - expected_log_ideal)
 
 
-def _backward(
-    model: TransitionModel, ideal: IdealModel, horizon: int, rules: ArrayLike | None, kept: int
+def _solve(
+    model: TransitionModel,
+    ideal: IdealModel,
+    horizon: int,
+    rules: ArrayLike | None,
+    num_kept: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """Rules of the first ``kept`` epochs [..., kept, S, A] and ln gamma [..., H + 1, S], from the last epoch on."""
-    S, A = model.num_states, model.num_actions
+    """Rules of the first epochs [..., num_kept, S, A], and ln gamma [..., H + 1, S]."""
+    S = model.num_states
+    A = model.num_actions
     if (ideal.num_states, ideal.num_actions) != (S, A):
-        raise ValueError(
-            f"the ideal has {ideal.num_states} states and {ideal.num_actions} actions, the model {S} and {A}"
+        raise ParameterError(
+            f"the ideal has {ideal.num_states} states and {ideal.num_actions} actions, "
+            f"the model {S} and {A}"
         )
     require_horizon(horizon)
-    minus_alpha = _expected_log_ideal(model, ideal) - model.negentropy
+
+    # What does not depend on the later epochs, ln ideal.rule - alpha: [1 or H, ..., S, A].
+    minus_alpha = -alpha(model, ideal)
     if rules is None:
         now = (ideal.log_rule_allowed + minus_alpha)[None]
     else:
-        table = broadcast("rules", checked_probabilities("rules", rules), (horizon, S, A))
-        now = np.stack(
-            [np.where(ideal.allowed, log(rule), -np.inf) + minus_alpha for rule in table]
-        )
+        given = broadcast("rules", checked_probabilities("rules", rules), (horizon, S, A))
+        log_rules = np.where(ideal.allowed, log(given), -np.inf)
+        now = np.stack([log_rule + minus_alpha for log_rule in log_rules])
+
+    # Systems and goals form one batch.
     batch = now.shape[1:-2]
     require_last(model.shape, batch)
-    number = prod(batch)
+    size = prod(batch)
     require_memory(
-        "the rules of all epochs", (number, kept, S, A), "first_rule gives the first alone"
+        "the rules of all epochs", (size, num_kept, S, A), "first_rule gives the first alone"
     )
-    policy, log_gamma = (
-        np.empty((kept, number, S * A)),
-        np.zeros((horizon + 1, number, S)),
-    )  # gamma is 1 at the end
-    if number:
-        model.plan(np.ascontiguousarray(now.reshape(len(now), number, S * A)), policy, log_gamma)
-    policy = policy.reshape(kept, number, S, A).swapaxes(0, 1).reshape(*batch, kept, S, A)
-    return policy, log_gamma.swapaxes(0, 1).reshape(*batch, horizon + 1, S)
+    now = np.ascontiguousarray(now.reshape(len(now), size, S * A))
+    policy = np.empty((num_kept, size, S * A))
+    log_gamma = np.zeros((horizon + 1, size, S))  # gamma is 1 after the last epoch
+    if size:
+        model.plan(now, policy, log_gamma)
+
+    # The batch becomes the leading axes again.
+    rules_kept = policy.swapaxes(0, 1).reshape(*batch, num_kept, S, A)
+    return rules_kept, log_gamma.swapaxes(0, 1).reshape(*batch, horizon + 1, S)
 
 
 def require_horizon(horizon: int) -> None:
-    """Refuse a horizon without epochs."""
+    """Refuse a horizon that is not a positive whole number."""
     if not isinstance(horizon, (int, np.integer)):
-        raise ValueError(f"the horizon must be a whole number, not {horizon!r}")
+        raise ParameterError(f"the horizon must be a whole number, not {horizon!r}")
     if horizon < 1:
-        raise ValueError(f"the horizon must be at least 1, not {horizon}")
+        raise ParameterError(f"the horizon must be at least 1, not {horizon}")
 
 
 def require_feasible(row: FloatArray, state: IntArray) -> None:
     """Refuse rows of a rule [..., A] that hold no probability, naming the state."""
     if np.count_nonzero(row) == row.size:
         return
-    helpless = fold(np.maximum, row) == 0
-    if helpless.any():
-        where = np.broadcast_to(state, helpless.shape)[where_first(helpless)]
+    infeasible = fold(np.maximum, row) == 0
+    if infeasible.any():
+        where = np.broadcast_to(state, infeasible.shape)[where_first(infeasible)]
         raise InfeasibleError(
             f"state {int(where)} has no feasible action: each may lead to what the goal forbids; "
-            "allow more, or give the goal a floor instead of zeros"
+            "allow more actions, or give the goal a small floor instead of zeros"
         )
 
 
 def implied_reward(ideal: IdealModel, transition: ArrayLike, rule: ArrayLike) -> FloatArray:
-    """The reward for which the closed loop's expected total is minus its divergence from the ideal: [S, A, S].
+    """Reward whose expected total is minus the divergence from the ideal: [S, A, S].
 
-    reward = -ln (transition * rule / ideal). Where the closed loop never goes it is 0, and does not matter.
+    reward = -ln (transition * rule / ideal). Where the closed loop never goes, it is 0 and has no
+    effect.
+
+    Paper: Eq. (2) [eq:closed-loop_factoris].
 
     Parameters
     ----------
     transition : [S, A, S]
     rule : [S, A]
-
-    Paper: Eq. (2) [eq:closed-loop_factoris].
     """
     log_loop = log(transition) + log(rule)[..., None]
     log_ideal = ideal.log_transition + ideal.log_rule[..., None]
@@ -205,28 +301,43 @@ class Optimum:
 def mdp_optimum(model: TransitionModel, reward: ArrayLike, horizon: int) -> Optimum:
     """Maximise the expected total reward over ``horizon`` epochs by backward induction.
 
+    This is the problem that Fully Probabilistic Design generalises.
+
+    Paper: Definition 1 [MDP].
+
     Parameters
     ----------
     reward : broadcastable to [S, A, S]
-
-    Paper: Definition 1 [MDP], the problem that FPD generalises.
     """
     require_horizon(horizon)
+    S = model.num_states
+    A = model.num_actions
     table = np.asarray(reward, dtype=np.float64)
-    if not np.isfinite(table).all():
-        raise ValueError(f"reward{list(where_first(~np.isfinite(table)))} is not finite")
-    S, A = model.num_states, model.num_actions
-    if table.ndim == 0 or any(
-        n not in (1, m) for n, m in zip(table.shape[::-1], (S, A, S), strict=False)
-    ):
-        raise ValueError(f"reward of shape {table.shape} does not fit {(S, A, S)}")
+    _require_reward(table, (S, A, S))
     require_memory("the rules of all epochs", (*model.shape, horizon, S, A), "shorten the horizon")
+
+    # Expected reward of each decision.
     expected = model.expect(table) if table.ndim == 1 else model.expect_each(table)
     expected = np.broadcast_to(expected, (*expected.shape[:-2], S, A))
-    value = [np.zeros(expected.shape[:-1])]
-    policy: list[FloatArray] = []
+
+    # Backward induction; the first epoch comes last.
+    deterministic = np.eye(A)
+    values = [np.zeros(expected.shape[:-1])]
+    rules: list[FloatArray] = []
     for _ in range(horizon):
-        gain = expected + model.expect(value[0])
-        value.insert(0, gain.max(axis=-1))
-        policy.insert(0, np.eye(A)[gain.argmax(axis=-1)])
-    return Optimum(frozen(np.stack(policy, axis=-3)), frozen(np.stack(value, axis=-2)))
+        action_value = expected + model.expect(values[-1])
+        values.append(action_value.max(axis=-1))
+        rules.append(deterministic[action_value.argmax(axis=-1)])
+    policy = np.stack(rules[::-1], axis=-3)
+    value = np.stack(values[::-1], axis=-2)
+    return Optimum(frozen(policy), frozen(value))
+
+
+def _require_reward(reward: FloatArray, shape: tuple[int, int, int]) -> None:
+    """Refuse a reward that is not finite or does not broadcast to [S, A, S]; more axes may lead."""
+    infinite = ~np.isfinite(reward)
+    if infinite.any():
+        raise ParameterError(f"reward{list(where_first(infinite))} is not finite")
+    trailing = list(zip(reward.shape[::-1], shape[::-1], strict=False))
+    if reward.ndim == 0 or any(length not in (1, full) for length, full in trailing):
+        raise ParameterError(f"reward of shape {reward.shape} does not fit {shape}")

@@ -1,15 +1,34 @@
-"""Dirichlet posteriors: what the weighted log says of the closed loop, and so of the decision rule.
+"""Bayesian learning of a decision rule from records weighted by their similarity.
 
-The unknown closed loop p(next_state, action | state, theta) = theta[state, action, next_state] has, for each state, a
-Dirichlet prior with counts nu_0. Under the weighted Bayes rule a record of weight w multiplies the density by
-theta^w, so the posterior is Dirichlet again with
+*Model.* The unknown closed loop is p(next_state, action | state, theta) =
+theta[state, action, next_state]. For each state, theta has a Dirichlet prior with counts nu_0 > 0,
 
-    concentration V = nu_0 + sum of the weights of the records of that transition.
+    p(theta) = product over states of Dirichlet(theta[state]; nu_0[state]).
 
-Its mean is the predictive closed loop, V / sum V; summed over next states it is the learned decision rule, for which
-evidence[state, action], the total weight of the records with that state and action, is all that needs to be kept.
+*Weighted Bayes rule.* A record with weight w, its similarity, multiplies the density by theta^w,
 
-Paper: Section III-B, Eqs. (5)-(10).
+    p(theta | log) is proportional to p(theta) * product over records of
+                                      theta[state, action, next_state]^w,
+
+so the posterior is Dirichlet again, with the concentration
+
+    V[state, action, next_state] = nu_0 + sum of the weights of the records of that transition,
+
+which can be updated record by record, starting from V = nu_0.
+
+*Prediction.* The closed loop expected under the posterior is its mean,
+
+    p(next_state, action | state, log) = V[state, action, next_state] / sum of V[state].
+
+*The learned rule* is its sum over next states,
+
+    rule(action | state) = (evidence[state, action] + prior[state, action]) / sum over actions,
+
+where evidence[state, action] is the total weight of the records of that state and action, and
+prior[state, action] the sum of nu_0 over next states. Evidence, [S, A], is all that TL keeps.
+
+Paper: Eqs. (5) [eq:closed-loop_beh_data], (6) [eq:weighted_bayes], (7) [eq:dirichlet_prior],
+(8) [eq:posterior], (9) [eq:estimated_opt_dec_rule_theory], (10) [eq:estimated_dec_rule].
 """
 
 from __future__ import annotations
@@ -31,80 +50,95 @@ from pastwise._numerics.arrays import (
 )
 from pastwise._numerics.checks import require_memory
 from pastwise.data.counts import TransitionCounts
+from pastwise.errors import GoalError, ParameterError
 from pastwise.goals.ideal import IdealModel, entries
 from pastwise.theory.similarity import Similarity, normalised_similarity
 
-REWARD_PRIOR = 0.01
-"""Prior weight of a state, in records that serve the goal perfectly, where the ideal comes from a reward."""
+# The prior: Eq. (7)
 
 
-def default_prior_count(ideal: IdealModel) -> float:
-    """Prior count nu_0 of every (state, action, next_state): min ideal(next_state, action | state) / S.
+def default_prior_count(ideal: IdealModel, *, reward_prior: float = 0.01) -> float:
+    """Prior count nu_0 of every transition: min ideal(next_state, action | state) / S.
 
-    Where the ideal has zeros, its smallest positive value takes the minimum's place. The values of an unnormalised
-    ideal (one made from a reward) have no such scale: there the prior of a state weighs a hundredth of one record
-    that serves the goal perfectly.
+    Where the ideal has zeros, its smallest positive value replaces the minimum.
 
-    Paper: the choice of nu_0 in Section IV.
+    Paper: the choice of nu_0 for Eq. (7) [eq:dirichlet_prior], in Section IV.
+
+    Parameters
+    ----------
+    reward_prior : float
+        Total prior count of a state where the ideal comes from a reward: such an ideal is not
+        normalised, so its values have no scale. The default lets one record of full similarity
+        outweigh the prior a hundred times.
     """
     if not ideal.normalised:
-        return REWARD_PRIOR / (ideal.num_states * ideal.num_actions)
+        return reward_prior / (ideal.num_states * ideal.num_actions)
     count = float(np.exp(ideal.log_floor.min()) / ideal.num_states)
     if count == 0:
-        raise ValueError(
+        raise GoalError(
             "the smallest probability of the goal is too small for a prior count; give prior_count"
         )
     return count
 
 
 def prior_concentration(ideal: IdealModel, prior_count: ArrayLike | None = None) -> FloatArray:
-    """Prior concentration of (state, action), summed over next states: [1 or S, A], zero where not allowed.
+    """Prior concentration of (state, action), summed over next states: [1 or S, A].
+
+    It is zero where an action is not allowed.
+
+    Paper: Eq. (7) [eq:dirichlet_prior], in the sums that Eq. (10) [eq:estimated_dec_rule] needs.
 
     Parameters
     ----------
     prior_count : scalar, or a table broadcastable to [S, A, S], optional
         nu_0; `default_prior_count` if absent.
-
-    Paper: Eq. (7) [eq:dirichlet_prior], summed as Eq. (10) needs it.
     """
-    nu = np.asarray(
-        default_prior_count(ideal) if prior_count is None else prior_count, dtype=np.float64
-    )
-    bad = ~(np.isfinite(nu) & (nu > 0))
-    if bad.any():
-        where = list(where_first(bad))
-        raise ValueError(
-            f"prior_count{where or ''} is {nu[tuple(where)]}; prior counts must be finite and positive"
+    if prior_count is None:
+        prior_count = default_prior_count(ideal)
+    nu = np.asarray(prior_count, dtype=np.float64)
+    invalid = ~(np.isfinite(nu) & (nu > 0))
+    if invalid.any():
+        where = where_first(invalid)
+        place = str(list(where)) if where else ""
+        raise ParameterError(
+            f"prior_count{place} is {nu[where]}; prior counts must be finite and positive"
         )
-    S, A = ideal.num_states, ideal.num_actions
+
+    S = ideal.num_states
+    A = ideal.num_actions
     if nu.ndim == 0:
         table = np.full((1, A), nu * S)
     else:
-        states = nu.shape[-3] if nu.ndim > 2 else 1
-        full = broadcast("prior_count", nu, (S if states > 1 else 1, A, S))
-        table = full[..., 0] * S if nu.shape[-1] == 1 else full.sum(axis=-1)
+        depends_on_state = nu.ndim > 2 and nu.shape[-3] > 1
+        full = broadcast("prior_count", nu, (S if depends_on_state else 1, A, S))
+        depends_on_next_state = nu.shape[-1] > 1
+        table = full.sum(axis=-1) if depends_on_next_state else full[..., 0] * S
     return np.where(ideal.allowed, table, 0.0)
 
 
+# Weights of the records
+
+
 def require_same_sizes(counts: TransitionCounts, ideal: IdealModel) -> None:
-    """Refuse a goal over other numbers of states and actions than the log's."""
-    sizes = (len(counts.states), len(counts.actions))
-    if sizes != (ideal.num_states, ideal.num_actions):
-        raise ValueError(
+    """Refuse a goal whose numbers of states and actions are not those of the log."""
+    num_states = len(counts.states)
+    num_actions = len(counts.actions)
+    if (num_states, num_actions) != (ideal.num_states, ideal.num_actions):
+        raise GoalError(
             f"the goal is over {ideal.num_states} states and {ideal.num_actions} actions, "
-            f"the log over {sizes[0]} states and {sizes[1]} actions"
+            f"the log over {num_states} states and {num_actions} actions; make them equal"
         )
 
 
 def similarity_of(
     counts: TransitionCounts, ideal: IdealModel, similarity: Similarity = normalised_similarity
 ) -> FloatArray:
-    """Similarity of each distinct transition, zero where its action is not allowed: [..., distinct]."""
+    """Similarity of each distinct transition: [..., distinct]; zero for actions not allowed."""
     require_same_sizes(counts, ideal)
     each = similarity(ideal, counts.state, counts.action, counts.next_state)
-    return (
-        each if ideal.allowed.all() else each * entries(ideal.allowed, counts.state, counts.action)
-    )
+    if ideal.allowed.all():
+        return each
+    return each * entries(ideal.allowed, counts.state, counts.action)
 
 
 def transition_weight(
@@ -112,6 +146,69 @@ def transition_weight(
 ) -> FloatArray:
     """Total weight of the records of each distinct transition: [..., distinct]."""
     return counts.weight * similarity_of(counts, ideal, similarity)
+
+
+# The posterior: Eqs. (6) and (8)
+
+
+def concentration(
+    counts: TransitionCounts, weight: FloatArray, prior_count: ArrayLike
+) -> FloatArray:
+    """Posterior concentration V from all records at once: [..., S, A, S].
+
+    Paper: Eq. (8) [eq:posterior], by the weighted Bayes rule, Eq. (6) [eq:weighted_bayes].
+
+    Parameters
+    ----------
+    weight : [distinct]
+        Total weight of each distinct transition, as `transition_weight` returns it.
+    prior_count : broadcastable to [S, A, S]
+    """
+    S = len(counts.states)
+    A = len(counts.actions)
+    shape = (*counts.shape, S, A, S)
+    require_memory(
+        "the whole posterior", shape, "gather_evidence is all that the learned rule needs"
+    )
+    total_weight = group_sum(counts.key, weight, prod(shape)).reshape(shape)
+    return total_weight + np.asarray(prior_count, dtype=np.float64)
+
+
+def updated_concentration(
+    previous: FloatArray, state: IntArray, action: IntArray, next_state: IntArray, weight: float
+) -> FloatArray:
+    """Posterior concentration V after one more record: [..., S, A, S].
+
+    Paper: the recursion for V below Eq. (8) [eq:posterior].
+    """
+    updated = previous.copy()
+    updated[..., state, action, next_state] += weight
+    return updated
+
+
+def log_density(theta: FloatArray, concentration: FloatArray) -> FloatArray:
+    """Ln of the Dirichlet density, over all states: theta, concentration [..., S, A, S] -> [...].
+
+    Paper: Eq. (7) [eq:dirichlet_prior] with the prior counts, Eq. (8) [eq:posterior] with the
+    posterior concentration.
+    """
+    by_state = (*concentration.shape[:-2], -1)
+    V = concentration.reshape(by_state)
+    point = theta.reshape(by_state)
+    log_normaliser = gammaln(V.sum(axis=-1)) - gammaln(V).sum(axis=-1)
+    log_kernel = xlogy(V - 1, point).sum(axis=-1)
+    return np.asarray((log_normaliser + log_kernel).sum(axis=-1))
+
+
+# The closed loop and the rule expected under it: Eqs. (5), (9) and (10)
+
+
+def predictive(concentration: FloatArray) -> FloatArray:
+    """Closed loop expected under the posterior, p(next_state, action | state, log): [..., S, A, S].
+
+    Paper: Eq. (5) [eq:closed-loop_beh_data].
+    """
+    return np.asarray(concentration / concentration.sum(axis=(-2, -1), keepdims=True))
 
 
 def gather_evidence(
@@ -127,93 +224,48 @@ def gather_evidence(
 def row_evidence(
     counts: TransitionCounts, ideal: IdealModel, similarity: Similarity = normalised_similarity
 ) -> float:
-    """Total weight of the records of a single state and action, added up as `gather_evidence` does."""
+    """Total weight of records that all share one state and action.
+
+    It adds in the order of `gather_evidence`, so both give the same number to the last bit.
+    """
     weight = transition_weight(counts, ideal, similarity)
-    return float(np.add.reduceat(weight, [0])[0]) if len(weight) else 0.0
+    if len(weight) == 0:
+        return 0.0
+    return float(np.add.reduceat(weight, [0])[0])
 
 
 def learned_rule(evidence: FloatArray, prior: FloatArray) -> FloatArray:
-    """Decision rule expected under the similarity-weighted Dirichlet posterior.
+    """Decision rule expected under the similarity-weighted Dirichlet posterior: [..., S, A].
+
+    Each row is a distribution. A state without records gets the rule of the prior.
+
+    Paper: Eq. (9) [eq:estimated_opt_dec_rule_theory], in the form of
+    Eq. (10) [eq:estimated_dec_rule].
 
     Parameters
     ----------
-    evidence : [..., state, action]
+    evidence : [..., S, A]
         Total similarity of the past records with that state and action.
-    prior : broadcastable to [state, action]
+    prior : broadcastable to [S, A]
         Prior concentration, summed over next states; zero where an action is forbidden.
-
-    Returns
-    -------
-    [..., state, action], each row a distribution. A state without records gets the prior's rule.
-
-    Paper: Eq. (9) [eq:estimated_opt_dec_rule_theory] in the form of Eq. (10) [eq:estimated_dec_rule].
     """
     return normalise(evidence + prior)
 
 
-def concentration(
-    counts: TransitionCounts, weight: FloatArray, prior_count: ArrayLike
-) -> FloatArray:
-    """Posterior concentration V from all records at once: [..., S, A, S].
-
-    Parameters
-    ----------
-    weight : [distinct]
-        Total weight of each distinct transition, as `transition_weight` gives it.
-    prior_count : broadcastable to [S, A, S]
-
-    Paper: Eq. (8) [eq:posterior], by the weighted Bayes rule, Eq. (6) [eq:weighted_bayes].
-    """
-    shape = (*counts.shape, len(counts.states), len(counts.actions), len(counts.states))
-    require_memory(
-        "the whole posterior", shape, "gather_evidence gives all that the learned rule needs"
-    )
-    return group_sum(counts.key, weight, prod(shape)).reshape(shape) + np.asarray(
-        prior_count, dtype=np.float64
-    )
-
-
-def updated_concentration(
-    previous: FloatArray, state: IntArray, action: IntArray, next_state: IntArray, weight: float
-) -> FloatArray:
-    """Posterior concentration after one more record: the recursion V_tau = weight at the record + V_(tau-1).
-
-    Paper: Eq. (8) [eq:posterior], its recursive form.
-    """
-    V = previous.copy()
-    V[..., state, action, next_state] += weight
-    return V
-
-
-def log_density(theta: FloatArray, concentration: FloatArray) -> FloatArray:
-    """Ln of the product over states of Dirichlet densities: theta, concentration [..., S, A, S] -> [...].
-
-    Paper: Eq. (7) [eq:dirichlet_prior] with the prior counts, Eq. (8) [eq:posterior] with the posterior ones.
-    """
-    per_state = (*concentration.shape[:-2], -1)
-    V, points = concentration.reshape(per_state), theta.reshape(per_state)
-    constant = gammaln(V.sum(axis=-1)) - gammaln(V).sum(axis=-1)
-    return np.asarray((constant + xlogy(V - 1, points).sum(axis=-1)).sum(axis=-1))
-
-
-def predictive(concentration: FloatArray) -> FloatArray:
-    """The closed loop expected under the posterior, p(next_state, action | state, log): [..., S, A, S].
-
-    Paper: Eq. (5) [eq:closed-loop_beh_data].
-    """
-    return np.asarray(concentration / concentration.sum(axis=(-2, -1), keepdims=True))
+# How much data supports the rule
 
 
 @dataclass(frozen=True, eq=False)
 class StateSupport:
-    """What the rule of each state rests on: arrays [..., S].
+    """The data behind the rule of each state: arrays [..., S].
 
     Attributes
     ----------
     records : number of records
     similarity : their total similarity, the weight that they carry
-    effective : the number of equally similar records that would tell as much, (sum w)^2 / sum w^2; 0 without records
-    prior_share : the part of the rule that is the prior's
+    effective : number of equally similar records with the same variance, (sum w)^2 / sum w^2;
+        0 without records
+    prior_share : the part of the rule that comes from the prior
     """
 
     records: FloatArray
@@ -228,40 +280,48 @@ def state_support(
     prior: FloatArray,
     similarity: Similarity = normalised_similarity,
 ) -> StateSupport:
-    """What the learned rule of each state rests on.
+    """The data behind the learned rule of each state.
 
-    Twenty useless records have an effective number of 20 and a total similarity of next to nothing: trust goes by the
-    latter.
+    Twenty useless records have an effective number of 20 and a total similarity near 0: judge the
+    rule by the latter.
     """
+    # Sums over the records of each state.
     each = similarity_of(counts, ideal, similarity)
-    records, total, squares = (
-        counts.by_state_action(values).sum(axis=-1)
-        for values in (
-            counts.records.astype(np.float64),
-            counts.weight * each,
-            counts.weight_squared * each**2,
-        )
-    )
-    effective = np.where(squares > 0, total**2 / np.where(squares > 0, squares, 1.0), 0.0)
+    records = counts.by_state_action(counts.records.astype(np.float64)).sum(axis=-1)
+    total = counts.by_state_action(counts.weight * each).sum(axis=-1)
+    squares = counts.by_state_action(counts.weight_squared * each**2).sum(axis=-1)
+
+    # Effective number of records, and the share of the prior.
+    positive = squares > 0
+    effective = np.where(positive, total**2 / np.where(positive, squares, 1.0), 0.0)
     prior_total = np.broadcast_to(prior.sum(axis=-1), total.shape)
-    return StateSupport(records, total, effective, prior_total / (total + prior_total))
+    prior_share = prior_total / (total + prior_total)
+    return StateSupport(records, total, effective, prior_share)
 
 
 def rule_interval(
     evidence: FloatArray, prior: FloatArray, level: float = 0.9
 ) -> tuple[FloatArray, FloatArray]:
-    """Central interval of each probability of the rule under the similarity-weighted posterior: low, high [..., S, A].
+    """Central interval of each probability of the rule: low and high, [..., S, A].
 
-    The marginal of a Dirichlet distribution is a Beta distribution. It is not a calibrated interval of anything
-    physical: its weights say how well records serve a goal, not how often something happens. It tells how much the
-    rule would move with other records of the same total similarity.
+    The marginals of the similarity-weighted Dirichlet posterior are Beta distributions. The
+    interval shows how far the rule would move with other records of the same total similarity. It
+    is not a calibrated interval of a physical quantity: its weights express how well records serve
+    a goal, not how often something happens.
     """
     V = evidence + prior
-    rest = V.sum(axis=-1, keepdims=True) - V
-    low, high = ((1 - level) / 2, (1 + level) / 2)
-    possible, certain = V > 0, rest <= 0
-    a, b = np.where(possible, V, 1.0), np.where(certain, 1.0, rest)
-    bounds = (
-        np.where(certain, 1.0, np.where(possible, betaincinv(a, b, q), 0.0)) for q in (low, high)
-    )
-    return next(bounds), next(bounds)
+    others = V.sum(axis=-1, keepdims=True) - V
+    possible = V > 0
+    certain = others <= 0
+
+    # Beta(V, others), with valid stand-ins where the probability is exactly 0 or 1.
+    a = np.where(possible, V, 1.0)
+    b = np.where(certain, 1.0, others)
+
+    def quantile(share: float) -> FloatArray:
+        inside = np.where(possible, betaincinv(a, b, share), 0.0)
+        return np.where(certain, 1.0, inside)
+
+    low = quantile((1 - level) / 2)
+    high = quantile((1 + level) / 2)
+    return low, high
