@@ -44,9 +44,9 @@ def policy_value(
 
 
 def divergence_cost(model: TransitionModel, ideal: IdealModel, rule: FloatArray) -> FloatArray:
-    """Minus the reward whose total is the divergence of the closed loop from the ideal: [..., S, A].
+    """Expected cost of each decision whose total is the divergence from the ideal: [..., S, A].
 
-    Paper: Eq. (2) [eq:closed-loop_factoris], expected over the next state.
+    Minus `theory.fpd.implied_reward`, expected over the next state.
     """
     taken = rule > 0
     ratio = np.where(taken, np.log(np.where(taken, rule, 1.0)) - ideal.log_rule, 0.0)

@@ -9,8 +9,6 @@ rule,
 The factors are kept as logarithms, in the smallest shape that broadcasts: a goal that speaks of next states only is S
 numbers, however many actions there are. Extremes of the joint are taken over these stored factors. Actions that are
 not allowed are a mask beside the ideal, not zeros in it.
-
-Paper: Definition 3 [def:ideal_closed-loop_beh].
 """
 
 from __future__ import annotations
@@ -120,8 +118,6 @@ class IdealModel:
         ----------
         reward : broadcastable to [S, A, S]
             A last axis of length 1 is a reward of what is done, wherever it leads: it becomes the decision's factor.
-
-        Paper: Eq. (2) [eq:closed-loop_factoris], read from right to left.
         """
         table = _with_axes(np.asarray(reward, dtype=np.float64), 3)
         if not np.isfinite(table).all():

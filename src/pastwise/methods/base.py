@@ -7,8 +7,6 @@ own behaviour. `foresight` adds one more.
 
 An agent is a value; its memory is the one mutable thing. All arrays may have leading axes, for a batch of independent
 runs.
-
-Paper: Section IV, the methods compared; Algorithm 1 [alg:alg_exploration].
 """
 
 from __future__ import annotations

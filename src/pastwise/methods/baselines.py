@@ -53,10 +53,7 @@ class Scripted(_Follower):
 
 @dataclass(frozen=True)
 class Rand(_Follower):
-    """Every allowed action alike, always.
-
-    Paper: Rand in Section IV, Eq. (15) [eq:random_strategy].
-    """
+    """Every allowed action alike, always."""
 
     ideal: IdealModel
 

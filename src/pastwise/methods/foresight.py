@@ -313,8 +313,6 @@ class TLForesight:
         Most epochs to look ahead; it ends earlier once nothing changes any more.
     replan : float
         Plan anew after the records have grown by this share (and after at least one); a batch goes by its shortest log.
-
-    Paper: goes beyond it, within Theorem 1 [th:solution_FPD] and Eq. (10) [eq:estimated_dec_rule].
     """
 
     ideal: IdealModel

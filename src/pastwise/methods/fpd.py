@@ -34,8 +34,6 @@ class FPD(_Follower):
     replay : bool
         False, re-planning: at every epoch act by the first rule of a fresh horizon. True: follow the rules of
         one horizon in turn, then begin them again.
-
-    Paper: FPD in Section IV, Theorem 1 [th:solution_FPD].
     """
 
     model: TransitionModel

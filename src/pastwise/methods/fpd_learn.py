@@ -41,8 +41,6 @@ class FPDLearn:
         that TL starts from, so small that a single record outweighs it.
     replay : bool
         False: plan anew at every epoch. True: follow the rules of one horizon in turn, then plan anew.
-
-    Paper: FPD_learn in Section IV, Theorem 1 [th:solution_FPD] on the learned model.
     """
 
     ideal: IdealModel

@@ -41,8 +41,6 @@ class TL:
         nu_0; by default the smallest joint value of the ideal, divided by S.
     similarity : Similarity
         How well a transition serves the goal.
-
-    Paper: TL in Section IV, by Eq. (10) [eq:estimated_dec_rule].
     """
 
     ideal: IdealModel

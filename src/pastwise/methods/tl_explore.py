@@ -27,10 +27,7 @@ class Exploration:
 
 @dataclass(frozen=True)
 class TLExplore:
-    """Transfer learning by similarity that explores while recent records serve the goal badly.
-
-    Paper: TL_explore in Section IV, Algorithm 1 [alg:alg_exploration].
-    """
+    """Transfer learning by similarity that explores while recent records serve the goal badly."""
 
     learner: TL
     gate: Gate = field(default_factory=Gate)

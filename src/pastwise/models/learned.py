@@ -43,8 +43,6 @@ class LearnedModel:
 
     The counts are those of the log itself, not weighted by similarity: the world does not depend on the goal.
 
-    Paper: the model that FPD_learn learns, Section IV-A.
-
     Parameters
     ----------
     counts : TransitionCounts

@@ -31,8 +31,6 @@ class LivePolicy:
     What it observes is kept as counts, not in the learner: ``learner.merge(live.counts())`` takes them over. It is for
     one thread.
 
-    Paper: TL in Section IV, by Eq. (10) [eq:estimated_dec_rule].
-
     Examples
     --------
     >>> import pastwise as pw

@@ -106,10 +106,7 @@ def _boxes(
 
 
 def gain_boxplot(gains: Mapping[str, IntArray], past: str, most: int = 100) -> Figure:
-    """Gains of every method after one past: method -> [runs]; the axis reaches to ``most``.
-
-    Paper: the figures of gains [fig:103], [fig:112], [fig:101].
-    """
+    """Gains of every method after one past: method -> [runs]; the axis reaches to ``most``."""
     figure, (axes,) = _axes(COLUMN, 2.6)
     positions = [i + (0.3 if method in REFERENCES else 0.0) for i, method in enumerate(gains)]
     _boxes(axes, list(gains.values()), positions, [_colour(method) for method in gains])
@@ -131,10 +128,7 @@ def gain_boxplot(gains: Mapping[str, IntArray], past: str, most: int = 100) -> F
 
 
 def difference_boxplot(differences: Mapping[str, Mapping[str, IntArray]]) -> Figure:
-    """Gains minus those of the random policy: past -> method -> [runs].
-
-    Paper: the figure of differences [fig:dif].
-    """
+    """Gains minus those of the random policy: past -> method -> [runs]."""
     figure, panels = _axes(COLUMN, 5.4, rows=len(differences), sharex=True, sharey=True)
     for axes, (past, methods) in zip(panels, differences.items(), strict=True):
         axes.axhline(0, color="0.5", linewidth=0.8, zorder=0.5)
@@ -155,10 +149,7 @@ def _colour(method: str) -> str:
 
 
 def timing_plot(sizes: Sequence[int], seconds: Mapping[str, FloatArray]) -> Figure:
-    """Time to the first rule against the number of states: contender -> [sizes, repeats].
-
-    Paper: the figure of time [fig:time_ns_first].
-    """
+    """Time to the first rule against the number of states: contender -> [sizes, repeats]."""
     figure, (axes,) = _axes(COLUMN, 2.6)
     styles = {
         "TL_explore": (COLOURS["TL_explore"], "o"),

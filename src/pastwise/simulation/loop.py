@@ -3,8 +3,6 @@
 The closed loop's probability factors into transition model, decision rules and the distribution of the initial state:
 
     p(trajectory) = p(s_0) * product over epochs of p(next_state | state, action) * rule_t(action | state).
-
-Paper: Definitions 1 [MDP] and 2 [def:closed_loop_descr], Eq. (1) [eq:closed-loop_beh].
 """
 
 from __future__ import annotations
@@ -59,8 +57,6 @@ class FiniteSystem:
     model : TransitionModel
     initial : broadcastable to [*shape, S], optional
         p(s_0); uniform if absent.
-
-    Paper: the system of Definition 1 [MDP]; p(s_0) of Eq. (1) [eq:closed-loop_beh].
     """
 
     def __init__(self, model: TransitionModel, initial: ArrayLike | None = None) -> None:
@@ -101,8 +97,6 @@ def run(
         `Streams` gives each of a batch of runs its own generator.
     counts, recent : optional
         The past log: its counts and its last records; empty by default.
-
-    Paper: the closed loop of Definition 2 [def:closed_loop_descr]; the loop of Algorithm 1 [alg:alg_exploration].
     """
     if num_steps < 1:
         raise ValueError(f"num_steps must be at least 1, not {num_steps}")

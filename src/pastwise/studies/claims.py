@@ -2,8 +2,6 @@
 
 A claim says that a mean paired difference lies in some region; `EXPLANATION` tells what its words mean in numbers, and
 how its verdict is reached.
-
-Paper: the abstract, Section IV-A (text around its figures) and Section IV-B.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@ In every run a system is drawn. An agent that knows it and has a past goal leave
 method, given the log and today's goal, acts for h epochs. Its gain is the number of visits to the first state. All
 pasts and methods of a run share the system, the start state and the random numbers, so that differences between them
 are paired.
-
-Paper: Section IV.
 """
 
 from __future__ import annotations

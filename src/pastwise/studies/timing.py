@@ -2,8 +2,6 @@
 
 The paper compares TL with exploration to learning FPD on a dense transition tensor. The third contender is learning
 FPD on the same model kept as sparse counts plus a constant: the same rule, without the tensor.
-
-Paper: Section IV-B and its figure of median time [fig:time_ns_first].
 """
 
 from __future__ import annotations
