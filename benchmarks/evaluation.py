@@ -42,7 +42,7 @@ def evaluate(learner: pw.TransferLearner) -> pw.Evaluation:
     """By pastwise, from a uniform start and with a prior count of 1 / S for every transition."""
     S = len(learner.counts_.states)
     initial = dict.fromkeys(learner.counts_.states.labels, 1 / S)
-    return learner.evaluate(draws=DRAWS, horizon=HORIZON, initial=initial, background=1 / S)
+    return learner.evaluate(samples=DRAWS, horizon=HORIZON, initial=initial, background=1 / S)
 
 
 def evaluate_dense(learner: pw.TransferLearner, draws: int) -> FloatArray:

@@ -19,18 +19,20 @@ from scipy.stats import binom, norm
 from pastwise import DenseModel, LearnedModel, Space, TransitionCounts
 from pastwise._numerics.arrays import FloatArray, IntArray
 from pastwise.data.records import Episodes
+from pastwise.errors import ParameterError
 from pastwise.evaluation.importance import (
-    Estimate,
+    Bootstrap,
     behaviour,
     doubly_robust,
     logged_value,
     weighted_importance,
 )
+from pastwise.evaluation.result import Estimate
 from pastwise.evaluation.values import policy_value
 from tests.helpers.oracles import random_rows, seeds
 
 S, A = 3, 2
-FEW = 20
+FEW = Bootstrap(resamples=20)
 """Resamples where the interval is not looked at."""
 
 Step = tuple[int, int, int]
@@ -143,7 +145,7 @@ def literal_doubly_robust(case: Case) -> float | None:
 
 @given(cases())
 def test_weighted_importance_is_its_definition(case: Case) -> None:
-    found = weighted_importance(case.episodes, case.rule, case.score, case.horizon, resamples=FEW)
+    found = weighted_importance(case.episodes, case.rule, case.score, case.horizon, bootstrap=FEW)
     expected = literal_importance(case)
     if expected is None:
         assert np.isnan(found.mean)
@@ -161,7 +163,7 @@ def test_weighted_importance_is_its_definition(case: Case) -> None:
 def test_doubly_robust_is_its_definition(case: Case) -> None:
     case = replace(case, horizon=min(case.horizon, 4))
     model = DenseModel(case.model)
-    found = doubly_robust(case.episodes, case.rule, case.score, case.horizon, model, resamples=FEW)
+    found = doubly_robust(case.episodes, case.rule, case.score, case.horizon, model, bootstrap=FEW)
     expected = literal_doubly_robust(case)
     assert (
         np.isnan(found.mean)
@@ -247,9 +249,9 @@ WRONG_MODEL = DenseModel(random_rows(np.random.default_rng(5), 3, 2, 3))
 def test_a_whole_population_gives_the_expectation(horizon: int) -> None:
     """Episodes end by themselves after one, two or three steps; the horizon may be shorter or longer."""
     episodes, expected = population(), exact_value(min(horizon, HORIZON))
-    found = weighted_importance(episodes, RULE_FLOAT, SCORE_FLOAT, horizon, resamples=FEW)
+    found = weighted_importance(episodes, RULE_FLOAT, SCORE_FLOAT, horizon, bootstrap=FEW)
     assert found.mean == pytest.approx(expected, rel=1e-12)
-    wrong = doubly_robust(episodes, RULE_FLOAT, SCORE_FLOAT, horizon, WRONG_MODEL, resamples=FEW)
+    wrong = doubly_robust(episodes, RULE_FLOAT, SCORE_FLOAT, horizon, WRONG_MODEL, bootstrap=FEW)
     assert wrong.mean == pytest.approx(expected, rel=1e-12)
 
 
@@ -333,8 +335,17 @@ def test_large_logs_converge_to_the_value(known: bool) -> None:
     episodes = world.simulate(20_000, np.random.default_rng(8), known=known)
     model = learned(episodes, 4, 3)
     for found in (
-        weighted_importance(episodes, world.rule, world.score, world.horizon, resamples=400),
-        doubly_robust(episodes, world.rule, world.score, world.horizon, model, resamples=400),
+        weighted_importance(
+            episodes, world.rule, world.score, world.horizon, bootstrap=Bootstrap(resamples=400)
+        ),
+        doubly_robust(
+            episodes,
+            world.rule,
+            world.score,
+            world.horizon,
+            model,
+            bootstrap=Bootstrap(resamples=400),
+        ),
     ):
         error = (found.high - found.low) / (2 * 1.645)
         assert abs(found.mean - world.value) < 4.9 * error
@@ -353,12 +364,18 @@ def test_intervals_cover() -> None:
         episodes = world.simulate(300, rng, known=True)
         given_all = (episodes, world.rule, world.score, world.horizon)
         estimates: dict[str, Estimate] = {
-            "known": weighted_importance(*given_all, rng=rng, resamples=200),
+            "known": weighted_importance(*given_all, rng=rng, bootstrap=Bootstrap(resamples=200)),
             "estimated": weighted_importance(
-                replace(episodes, propensity=None), *given_all[1:], rng=rng, resamples=200
+                replace(episodes, propensity=None),
+                *given_all[1:],
+                rng=rng,
+                bootstrap=Bootstrap(resamples=200),
             ),
             "doubly robust": doubly_robust(
-                *given_all, DenseModel(world.transition), rng=rng, resamples=200
+                *given_all,
+                DenseModel(world.transition),
+                rng=rng,
+                bootstrap=Bootstrap(resamples=200),
             ),
         }
         for name, found in estimates.items():
@@ -372,7 +389,12 @@ def test_intervals_cover() -> None:
 def test_the_interval_of_the_mean_of_many_is_the_normal_one() -> None:
     """To 8 %: three times the error of a percentile of 4000 resamples."""
     scores = np.random.default_rng(6).random(500)
-    found = logged_value(episodes_of([[(0, 0, n)] for n in range(500)]), scores, 1, resamples=4000)
+    found = logged_value(
+        episodes_of([[(0, 0, n)] for n in range(500)]),
+        scores,
+        1,
+        bootstrap=Bootstrap(resamples=4000),
+    )
     half = norm.ppf(0.95) * scores.std() / np.sqrt(500)
     np.testing.assert_allclose(
         [found.high - scores.mean(), scores.mean() - found.low], half, rtol=0.08
@@ -486,12 +508,11 @@ def test_no_episodes_is_an_error() -> None:
     ("changes", "message"),
     [
         ({"horizon": 0}, "horizon must be at least 1, not 0"),
-        ({"resamples": 0}, "at least one resample"),
-        ({"score": np.array([0.0, np.inf, 0.0])}, "one finite number for each state"),
-        ({"score": np.ones(2)}, "state 2; the score has 2 states"),
+        ({"utility": np.array([0.0, np.inf, 0.0])}, "one finite number for each state"),
+        ({"utility": np.ones(2)}, "state 2; the utility has 2 states"),
         ({"rule": np.ones((3, 1))}, r"rule of shape \(3, 1\) does not fit 3 states and action 1"),
         ({"rule": np.ones((3, 2))}, "sums to 2"),
-        ({"rule": np.full((4, 2), 0.5)}, r"score of shape \(3,\) does not fit \(4, 2, 4\)"),
+        ({"rule": np.full((4, 2), 0.5)}, r"utility of shape \(3,\) does not fit \(4, 2, 4\)"),
         ({"rule": np.full((2, 2), 0.5)}, r"rule of shape \(2, 2\) does not fit 3 states"),
         (
             {"model": DenseModel(np.full((3, 4, 3), 1 / 3))},
@@ -503,12 +524,17 @@ def test_what_does_not_fit_is_named(changes: dict[str, Any], message: str) -> No
     fitting: dict[str, Any] = {
         "episodes": GOOD,
         "rule": np.full((3, 2), 0.5),
-        "score": np.ones(3),
+        "utility": np.ones(3),
         "horizon": 2,
         "model": TRUE_MODEL,
     }
     with pytest.raises(ValueError, match=message):
         doubly_robust(**(fitting | changes))
+
+
+def test_a_bootstrap_needs_resamples() -> None:
+    with pytest.raises(ParameterError, match="at least one resample is needed, not 0"):
+        Bootstrap(resamples=0)
 
 
 @pytest.mark.parametrize("shape", [(3, 2, 3), (3, 2, 1), (1, 2, 1)])

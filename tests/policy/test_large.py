@@ -221,7 +221,7 @@ def test_a_reward_by_state_and_action_is_the_same_spelt_out_for_every_next_state
         short.rule_.probabilities, long.rule_.probabilities, rtol=1e-6, atol=1e-12
     )
     assert str(short.explain(1)) == str(long.explain(1))
-    values = [learner.evaluate(draws=40).values["new"].mean for learner in (short, long)]
+    values = [learner.evaluate(samples=40).values["new"].mean for learner in (short, long)]
     assert values[0] == pytest.approx(values[1])
 
 

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import pastwise as pw
-from pastwise.evaluation.values import Credible, Task, sample_values
+from pastwise._numerics.interval import Interval
+from pastwise.evaluation.criterion import Criterion
+from pastwise.evaluation.values import sample_values
 from pastwise.models.samples import TransitionPosterior
 from pastwise.studies.systems import KnownSystem, icu_sepsis, toy_system
 
@@ -34,11 +36,11 @@ def test_what_a_log_of_icu_sepsis_tells(icu: KnownSystem) -> None:
     learner = pw.TransferLearner(pw.Goal(prefer={714: 1})).fit(counts)
     learned = icu.success_and_length(learner.rule_.probabilities)[0]
     assert learned > icu.success_and_length(expert)[0]
-    task = Task(icu.success, icu.initial, 200, icu.terminal)
+    criterion = Criterion(icu.success, icu.initial, 200, icu.terminal)
     rules = {"expert": expert, "random": icu.random}
-    samples = sample_values(TransitionPosterior(counts), rules, task, 12)
+    samples = sample_values(TransitionPosterior(counts), rules, criterion, 12)
     for name, rule in rules.items():
-        assert Credible.of(samples[name]).mean == pytest.approx(
+        assert Interval.of_samples(samples[name]).mean == pytest.approx(
             icu.success_and_length(rule)[0], abs=0.05
         )
 
@@ -64,9 +66,9 @@ def test_the_log_of_a_toy_system_tells_its_values() -> None:
     system = toy_system("FrozenLake-v1")
     counts = system.log(system.random, 5000, np.random.default_rng(1))
     assert np.isin(counts.terminal, system.terminal).all()
-    task = Task(system.success, system.initial, 300, system.terminal)
+    criterion = Criterion(system.success, system.initial, 300, system.terminal)
     rules = {"random": system.random, "best": system.best}
-    samples = sample_values(TransitionPosterior(counts), rules, task, 400)
+    samples = sample_values(TransitionPosterior(counts), rules, criterion, 400)
     for name, rule in rules.items():
-        truth, stated = system.success_and_length(rule)[0], Credible.of(samples[name])
+        truth, stated = system.success_and_length(rule)[0], Interval.of_samples(samples[name])
         assert stated.low - 0.05 <= truth <= stated.high + 0.05

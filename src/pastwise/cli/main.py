@@ -200,7 +200,7 @@ def _verdict(learner: TransferLearner) -> dict[str, Any]:
         later = "; pastwise evaluate takes its time for one" if number <= MAX_STATES else ""
         return {"sentence": f"No verdict on so many states ({number:,}){later}."}
     try:
-        result = learner.evaluate(draws=QUICK_DRAWS)
+        result = learner.evaluate(samples=QUICK_DRAWS)
     except ValueError as error:
         return {"sentence": f"No verdict: {error}."}
     return {"sentence": result.sentence, **result.verdict, "alarm": result.alarm}
@@ -302,11 +302,11 @@ def evaluate(
 
     Exit code 0: better than what was done; 1: worse, or it cannot be told; 2: bad input.
     """
-    from pastwise.evaluation.evaluate import require_few
+    from pastwise.evaluation.evaluate import require_state_limit
     from pastwise.policy.file import load
 
     learner = load(policy)
-    require_few(len(learner.counts_.states))
+    require_state_limit(len(learner.counts_.states))
     counted = take_counts(log, {})
     if counted and (importance or propensity):
         raise ValueError(
@@ -320,7 +320,9 @@ def evaluate(
             else None
         )
     with progress("Drawing", draws) as advance:
-        result = learner.evaluate(counts, horizon=horizon, draws=draws, seed=seed, on_step=advance)
+        result = learner.evaluate(
+            counts, horizon=horizon, samples=draws, seed=seed, on_step=advance
+        )
     result = replace(result, estimates=estimates) if estimates else result
     if as_json:
         click.echo(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False))
@@ -328,7 +330,7 @@ def evaluate(
         from pastwise.report.terminal import value_table
 
         click.echo(result.sentence)
-        print_table(value_table(result.to_dict()))
+        print_table(value_table(result))
     return OK if result.verdict["logged"] == "better" else NOT_BETTER
 
 

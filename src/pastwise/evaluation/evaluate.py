@@ -1,23 +1,30 @@
-"""Is a learned rule better than what was done? One answer out of values, support and alarm, in labels."""
+"""Is a learned rule better than what was done? Values, differences, verdict, alarm and support."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from pastwise._numerics.arrays import FloatArray, group_sum, normalise
+from pastwise._numerics.arrays import FloatArray
 from pastwise._numerics.checks import checked_probabilities
+from pastwise._numerics.interval import Interval
 from pastwise.data.counts import TransitionCounts
-from pastwise.data.records import Episodes
 from pastwise.data.space import key_of
-from pastwise.evaluation.importance import doubly_robust, logged_value, weighted_importance
-from pastwise.evaluation.result import Evaluation
-from pastwise.evaluation.values import Credible, Task, is_alarming, sample_values, verdict
+from pastwise.errors import ParameterError
+from pastwise.evaluation.criterion import Criterion, initial_distribution
+from pastwise.evaluation.result import Evaluation, EvaluationSupport
+from pastwise.evaluation.values import OPTIMUM, occupancy, sample_values
+from pastwise.evaluation.verdict import (
+    DEFAULT_THRESHOLDS,
+    Thresholds,
+    is_alarming,
+    verdicts,
+)
 from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods.baselines import behaviour_rule
+from pastwise.methods.planned import HORIZON
 from pastwise.models.learned import LearnedModel
 from pastwise.models.samples import TransitionPosterior
 from pastwise.theory.closed_loop import uniform_rule
@@ -25,21 +32,18 @@ from pastwise.theory.fpd import first_rule
 from pastwise.theory.learning import StateSupport, default_prior_count
 
 MAX_STATES = 3000
-"""Larger systems are not evaluated: the prior is a table of all pairs of states."""
+"""Default limit of `evaluate_rule`: the prior of the sampled models takes 72 MB there."""
 
-HORIZON = 10
-"""Horizon of the FPD_learn that an evaluation compares with."""
-
-OFTEN, RARELY = 5, 1e-3
-"""Records that make a (state, action) well seen; share of epochs below which a state counts as not visited."""
+RESERVED = ("new", "logged", "random", "FPD_learn", OPTIMUM)
+"""Names of the policies that every evaluation compares."""
 
 
-def require_few(states: int) -> None:
+def require_state_limit(num_states: int, max_states: int = MAX_STATES) -> None:
     """Refuse to evaluate on too many states."""
-    if states > MAX_STATES:
-        raise ValueError(
-            f"{states:,} states are too many to evaluate; up to {MAX_STATES:,} are not: each drawn model rests on a "
-            "table of all pairs of states"
+    if num_states > max_states:
+        raise ParameterError(
+            f"evaluate() handles at most {max_states:,} states (got {num_states:,}): "
+            "memory grows with the square of their number"
         )
 
 
@@ -51,118 +55,119 @@ def evaluate_rule(
     initial: FloatArray | None = None,
     *,
     horizon: int = 100,
-    draws: int = 2000,
+    samples: int = 2000,
+    rules: Mapping[str, FloatArray] | None = None,
     background: float | None = None,
     seed: int = 0,
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+    max_states: int = MAX_STATES,
     on_step: Callable[[int], None] = lambda done: None,
     backend: str | None = None,
 ) -> Evaluation:
-    """Evaluate a rule against what was done, acting at random, FPD_learn and the optimum, on the same drawn models.
+    """Compare a rule with others on the same models, sampled from the posterior of a log.
+
+    The others are what was done, acting at random, FPD_learn, the optimal policy of each model, and
+    any extra rules.
 
     Parameters
     ----------
+    rule : [S, A]
+        The new rule.
+    support : StateSupport
+        What the new rule rests on.
     log : TransitionCounts
         Without leading axes, over the rule's labels.
     initial : [S], optional
-        Distribution of the start state; by default that of the log, see `starts_of`.
-    horizon, draws : int
-        Number of epochs; number of models drawn from the posterior.
+        Distribution of the start state; by default that of the log, see `initial_distribution`.
+    horizon : int
+        Number of epochs: a value is a mean over them, or a total of at most so many steps of an
+        episode.
+    samples : int
+        Number of models sampled from the posterior. 2,000 fix the bounds of an interval to about
+        1.5 % of its width.
+    rules : name -> [S, A], optional
+        Extra rules, over the log's labels.
     background : float, optional
-        Prior count of every transition; by default drawn from what the log tells of it.
+        Prior count of every transition; by default it is inferred from the log.
+    max_states : int
+        Limit of the number of states, since memory grows with its square.
+    on_step : function
+        Called with the number of further samples after each batch.
     """
-    require_few(len(log.states))
+    require_state_limit(len(log.states), max_states)
     if background is not None and not (np.isfinite(background) and background > 0):
-        raise ValueError(f"the background count must be positive, not {background}")
+        raise ParameterError(f"the background count must be positive, not {background}")
+    extra_rules = _checked_rules(rules or {}, rule.shape)
+
+    # What the rules are judged by. The world does not depend on the goal, so records count equally.
     log = log.evenly_weighted()
     ideal = goal.on(log.states, log.actions)
-    start = starts_of(log) if initial is None else checked_probabilities("initial", initial)
-    task, measure = task_of(goal, ideal, log, start, horizon)
+    if initial is None:
+        initial = initial_distribution(log)
+    else:
+        initial = checked_probabilities("initial", initial)
+    criterion = Criterion.of(goal, log, initial, horizon, ideal.allowed)
+
+    # Values of all rules on the same sampled models, and paired differences.
     posterior = TransitionPosterior(log, background)
-    samples = sample_values(posterior, _contenders(rule, ideal, log), task, draws, seed, on_step)
-    differences = {name: samples["new"] - samples[name] for name in ("logged", "random")}
+    contenders = {**_contenders(rule, ideal, log), **extra_rules}
+    values = sample_values(posterior, contenders, criterion, samples, seed=seed, on_step=on_step)
+    differences = {}
+    for name in ("logged", "random", *extra_rules):
+        differences[name] = values["new"] - values[name]
+
+    level = thresholds.level
     return Evaluation(
-        {name: Credible.of(samples[name]) for name in samples.names},
-        {f"to_{name}": Credible.of(difference) for name, difference in differences.items()},
-        verdict(differences),
-        is_alarming(differences),
-        _support(rule, support, log, posterior, task),
-        measure,
-        len(samples.values),
-        draws,
+        values={name: Interval.of_samples(values[name], level) for name in values.names},
+        differences={
+            f"to_{name}": Interval.of_samples(difference, level)
+            for name, difference in differences.items()
+        },
+        verdict=verdicts(differences, thresholds),
+        alarm=is_alarming(differences, thresholds),
+        support=_support(rule, support, log, posterior, criterion),
+        measure=criterion.measure,
+        samples=values.number,
+        samples_requested=values.requested,
+        thresholds=thresholds,
         backend=backend,
     )
 
 
-def starts_of(log: TransitionCounts) -> FloatArray:
-    """Where the log starts: [S].
-
-    Of a log that knows ends, the states that were left more often than entered, by as much: what starts and does not
-    end there. Of any other, as often as it was in each state.
-    """
-    left = log.by_state_action(log.weight).sum(axis=-1)
-    surplus = np.maximum(left - group_sum(log.next_state, log.weight, len(left)), 0.0)
-    return normalise(surplus if len(log.terminal) and surplus.any() else left)
-
-
-def task_of(
-    goal: Goal, ideal: IdealModel, log: TransitionCounts, initial: FloatArray, horizon: int
-) -> tuple[Task, str]:
-    """What a rule is judged by, and its name in words.
-
-    The share of time in the preferred states, weighted by preference; where those are all terminal, how well it ends.
-    The mean reward, or worth of a transition; in a log that knows ends, the total of an episode.
-    """
-    score = goal.score(log.states, log.actions)
-    ends_matter = (
-        bool(goal.reward) or score.ndim > 1 or np.isin(np.flatnonzero(score), log.terminal).all()
-    )
-    ends = log.terminal if len(log.terminal) and ends_matter else None
-    if score.ndim > 1 and not goal.reward:
-        measures = ("mean worth of a step", "worth of an episode")
-    elif goal.reward:
-        measures = ("mean reward", "total reward of an episode")
-    else:
-        whole = np.isin(score, (0.0, 1.0)).all()
-        measures = (
-            "share of time as wanted",
-            "chance of ending well" if whole else "worth of the end",
-        )
-    return Task(score, initial, horizon, ends, ideal.allowed), measures[ends is not None]
-
-
-def episode_estimates(
-    rule: FloatArray, episodes: Episodes, log: TransitionCounts, score: FloatArray, horizon: int
-) -> dict[str, dict[str, Any]]:
-    """Total score of an episode, up to the horizon: as logged, and of the rule by two estimators that draw no models.
-
-    What is not defined, for want of overlap, is None.
-    """
-    model = LearnedModel(log, 1 / len(log.states))
-    found = {
-        "logged": logged_value(episodes, score, horizon),
-        "importance sampling": weighted_importance(episodes, rule, score, horizon),
-        "doubly robust": doubly_robust(episodes, rule, score, horizon, model),
-    }
-    return {
-        name: {key: _finite(value) for key, value in vars(each).items()}
-        for name, each in found.items()
-    }
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not np.isfinite(value) else value
+def _checked_rules(
+    rules: Mapping[str, FloatArray], shape: tuple[int, ...]
+) -> dict[str, FloatArray]:
+    """The extra rules, after checking their names, shapes and probabilities."""
+    checked = {}
+    for name, rule in rules.items():
+        if name in RESERVED:
+            raise ParameterError(f"the name {name!r} of an extra rule is taken; choose another")
+        probabilities = checked_probabilities(f"rules[{name!r}]", rule)
+        if probabilities.shape != shape:
+            raise ParameterError(
+                f"rules[{name!r}] must be of shape {shape} (states, actions), "
+                f"not {probabilities.shape}"
+            )
+        checked[name] = probabilities
+    return checked
 
 
 def _contenders(
     rule: FloatArray, ideal: IdealModel, log: TransitionCounts
 ) -> dict[str, FloatArray]:
-    """The rules to compare, [S, A] by name; no FPD_learn for a goal with hard zeros: no learned model can keep them."""
-    random = np.broadcast_to(uniform_rule(ideal), rule.shape)
-    rules = {"new": rule, "logged": behaviour_rule(log), "random": random}
-    if not np.isneginf(ideal.log_transition).any():
-        rules["FPD_learn"] = first_rule(
-            LearnedModel(log, default_prior_count(ideal)), ideal, HORIZON
-        )
+    """The rules of every comparison, by name: [S, A] each.
+
+    There is no FPD_learn for a goal with hard zeros: no learned model can keep them.
+    """
+    rules = {
+        "new": rule,
+        "logged": behaviour_rule(log),
+        "random": np.broadcast_to(uniform_rule(ideal), rule.shape),
+    }
+    has_hard_zeros = np.isneginf(ideal.log_transition).any()
+    if not has_hard_zeros:
+        model = LearnedModel(log, default_prior_count(ideal))
+        rules["FPD_learn"] = first_rule(model, ideal, HORIZON)
     return rules
 
 
@@ -171,21 +176,42 @@ def _support(
     support: StateSupport,
     log: TransitionCounts,
     posterior: TransitionPosterior,
-    task: Task,
-) -> dict[str, Any]:
-    """What the rule and its evaluation rest on."""
-    visits = task.occupancy(posterior.mean_closed_loop(rule))[:, None] * rule
-    seen = log.by_state_action(log.records.astype(np.float64))
-    strange = np.flatnonzero((visits.sum(axis=-1) > RARELY) & (seen.sum(axis=-1) == 0))
+    criterion: Criterion,
+    *,
+    well_seen: int = 5,
+    min_visits: float = 1e-3,
+) -> EvaluationSupport:
+    """What the rule and its evaluation rest on.
+
+    Parameters
+    ----------
+    well_seen : int
+        Records that make a pair of state and action well seen: five fix a probability to about 0.2.
+    min_visits : float
+        Share of epochs below which a state counts as not visited: it adds no more than that to a
+        value.
+    """
+    # Where the rule goes, on the mean model, and how often the log was there: [S, A].
+    closed_loop = posterior.mean_closed_loop(rule)
+    visits = occupancy(closed_loop, criterion)[:, None] * rule
+    records = log.by_state_action(log.records.astype(np.float64))
+
+    # States that the rule visits and the log never left; nothing is decided in terminal ones.
+    is_visited = visits.sum(axis=-1) > min_visits
+    is_unseen = records.sum(axis=-1) == 0
+    extrapolated = np.setdiff1d(np.flatnonzero(is_visited & is_unseen), log.terminal)
+
+    # Effective number of all records, (sum w)^2 / sum w^2, from that of each state.
     known = support.effective > 0
-    squares = (support.similarity[known] ** 2 / support.effective[known]).sum()
+    sum_of_squares = (support.similarity[known] ** 2 / support.effective[known]).sum()
     total = support.similarity.sum()
-    return {
-        "records": log.num_records,
-        "similarity": float(total),
-        "effective": float(total**2 / squares) if squares > 0 else 0.0,
-        f"visits_seen_{OFTEN}_times": float(visits[seen >= OFTEN].sum()),
-        "states_by_extrapolation": [
-            key_of(log.states.labels[i]) for i in np.setdiff1d(strange, log.terminal).tolist()
-        ],
-    }
+    effective = float(total**2 / sum_of_squares) if sum_of_squares > 0 else 0.0
+
+    return EvaluationSupport(
+        records=log.num_records,
+        similarity=float(total),
+        effective=effective,
+        visits_well_seen=float(visits[records >= well_seen].sum()),
+        well_seen=well_seen,
+        states_by_extrapolation=tuple(key_of(log.states.labels[i]) for i in extrapolated.tolist()),
+    )

@@ -1,24 +1,37 @@
-"""Is the policy better than what was done? Values of policies, exact for a known model and uncertain from a log.
+"""Values of rules: exact on a known model, and on models sampled from the posterior of a log.
 
-For a known model the value of a policy is a recursion over the horizon or, until absorption, a linear system. From a
-log alone the model is uncertain: models are drawn from its posterior, every policy is evaluated on the same draws,
-and the spread of the differences is the answer.
+On a known model the value of a rule is a recursion over the horizon,
+
+    V_0 = 0,   V_{k+1}(s) = sum_a rule(a | s) (r(s, a) + E[V_k(s') | s, a]),
+
+or, until absorption, the solution of a linear system. From a log alone the model is uncertain.
+Models are sampled from its posterior and every rule is evaluated on the same samples, so that the
+spread of the paired differences says how much is known about which rule is better.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, normalise
+from pastwise._numerics.arrays import FloatArray, IntArray, normalise
 from pastwise._numerics.threads import CORES
+from pastwise.errors import ParameterError
+from pastwise.evaluation.criterion import Criterion
 from pastwise.goals.ideal import IdealModel
 from pastwise.models.base import TransitionModel
 from pastwise.models.samples import DrawnModels, TransitionPosterior
 from pastwise.theory.fpd import alpha, require_horizon
+
+OPTIMUM = "optimum"
+"""Name of the optimal policy of each sampled model."""
+
+MAX_SAMPLES = 1_000_000
+"""Most samples; more is a slip of the keyboard."""
+
 
 # Known models.
 
@@ -33,7 +46,8 @@ def policy_value(
     rule : [..., S, A]
         Leading axes are policies, all evaluated at once.
     reward : broadcastable to [..., S, A]
-        Expected reward of an action in a state; ``model.expect(score)`` for a score of next states.
+        Expected reward of an action in a state; ``model.expect(utility)`` for a utility of next
+        states.
     """
     require_horizon(horizon)
     now = (rule * reward).sum(axis=-1)
@@ -56,7 +70,7 @@ def divergence_cost(model: TransitionModel, ideal: IdealModel, rule: FloatArray)
 def value_until_absorption(
     closed_loop: FloatArray, reward: FloatArray, absorbing: IntArray
 ) -> FloatArray:
-    """Expected total reward until an absorbing state is reached: [..., S]; zero in absorbing states.
+    """Expected total reward until an absorbing state is reached: [..., S]; 0 in absorbing states.
 
     Parameters
     ----------
@@ -68,72 +82,98 @@ def value_until_absorption(
     from scipy.sparse import csr_array, diags_array, eye_array
     from scipy.sparse.linalg import splu
 
+    # Transitions among the transient states.
     S = closed_loop.shape[0]
-    stay = np.ones(S)
-    stay[absorbing] = 0.0
-    mask = diags_array(stay)
+    is_transient = np.ones(S)
+    is_transient[absorbing] = 0.0
+    mask = diags_array(is_transient)
     transient = mask @ csr_array(closed_loop) @ mask
+
+    # V = r + transient V.
     try:
         solver = splu((eye_array(S, format="csc") - transient).tocsc())
     except RuntimeError:
-        raise ValueError(
-            "some state never leads to an absorbing one, so its value has no end"
+        raise ParameterError(
+            "the value is infinite: from some state no absorbing state is ever reached"
         ) from None
-    return np.asarray(
-        solver.solve(np.ascontiguousarray((reward * stay).reshape(-1, S).T)).T.reshape(reward.shape)
-    )
+    columns = np.ascontiguousarray((reward * is_transient).reshape(-1, S).T)
+    return np.asarray(solver.solve(columns).T.reshape(reward.shape))
 
 
-# From a log.
+# Sampled models.
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
-    """Values of policies on the same drawn models: ``values [draws, P]`` by name; wanted were ``asked`` draws."""
+class SampledValues:
+    """Values of policies on the same sampled models.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the P policies; the last is the optimum of each model.
+    values : [samples, P]
+    requested : int
+        Number of samples requested; there are fewer if the sampling was interrupted.
+    """
 
     names: tuple[str, ...]
     values: FloatArray
-    asked: int
+    requested: int
+
+    @property
+    def number(self) -> int:
+        """Number of samples."""
+        return len(self.values)
 
     def __getitem__(self, name: str) -> FloatArray:
-        """Values of a policy: [draws]."""
+        """Values of a policy: [samples]."""
         return np.asarray(self.values[:, self.names.index(name)])
-
-
-OPTIMUM = "optimum"
-"""Name of the best policy of each drawn model."""
 
 
 def sample_values(
     posterior: TransitionPosterior,
     rules: Mapping[str, FloatArray],
-    task: Task,
-    draws: int,
+    criterion: Criterion,
+    samples: int,
+    *,
     seed: int = 0,
     on_step: Callable[[int], None] = lambda done: None,
     threads: int | None = None,
-) -> Samples:
-    """Values of rules [S, A], and of each draw's own optimum, on models drawn from the posterior.
+) -> SampledValues:
+    """Values of rules, and of each model's own optimum, on models sampled from the posterior.
 
-    Ctrl-C ends the drawing and keeps what was drawn. The draws depend neither on the rules nor on the number of
-    ``threads``, which is that of the processor's cores by default.
+    Ctrl-C ends the sampling and keeps what there is. The sampled models depend neither on the rules
+    nor on the number of threads.
+
+    Parameters
+    ----------
+    rules : name -> [S, A]
+    samples : int
+        Number of models.
+    on_step : function
+        Called with the number of further samples after each batch.
+    threads : int, optional
+        As many as the processor has cores by default.
     """
-    from concurrent.futures import ThreadPoolExecutor
-
-    if not isinstance(draws, (int, np.integer)) or not 1 <= draws <= MOST_EPOCHS:
-        raise ValueError(
-            f"the number of draws must be a whole number from 1 to {MOST_EPOCHS:,}, not {draws}"
+    if not isinstance(samples, (int, np.integer)) or not 1 <= samples <= MAX_SAMPLES:
+        raise ParameterError(
+            f"the number of samples must be a whole number from 1 to {MAX_SAMPLES:,}, not {samples}"
         )
-    together, size = np.stack(list(rules.values())), posterior.draws_at_once
+    stacked_rules = np.stack(list(rules.values()))
+    batch_size = posterior.draws_at_once
+    num_batches = -(-samples // batch_size)
 
     def batch(index: int) -> FloatArray:
+        # Each batch has its own stream, so results do not depend on the order of threads.
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,)))
-        return task.values(posterior.draw(size, rng), together)[: draws - index * size]
+        models = posterior.draw(batch_size, rng)
+        still_needed = samples - index * batch_size
+        return rule_values(models, stacked_rules, criterion)[:still_needed]
 
     parts: list[FloatArray] = []
     with ThreadPoolExecutor(threads or CORES) as pool:
         try:
-            for values in pool.map(batch, range(-(-draws // size))):
+            for values in pool.map(batch, range(num_batches)):
                 parts.append(values)
                 on_step(len(values))
         except KeyboardInterrupt:
@@ -141,149 +181,104 @@ def sample_values(
                 raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-    return Samples((*rules, OPTIMUM), np.concatenate(parts), draws)
+    return SampledValues((*rules, OPTIMUM), np.concatenate(parts), samples)
 
 
-@dataclass(frozen=True, eq=False)
-class Task:
-    """What a policy is judged by.
+def rule_values(
+    models: DrawnModels, rules: FloatArray, criterion: Criterion, *, tolerance: float = 1e-5
+) -> FloatArray:
+    """Value of each rule on each model, then of the model's own optimal policy: [n, P + 1].
 
-    Attributes
+    The recursion stops early once what one more epoch adds to the value of each state, ``step``,
+    has settled: the last step then stands for all that are left.
+
+    Parameters
     ----------
-    score : [S], or broadcastable to [S, A, S]
-        Worth of arriving in each state, such as 1 in the preferred ones; or of each transition.
-    initial : [S]
-        Distribution of the start state.
-    horizon : int
-        Number of epochs, at most.
-    ends : [number], optional
-        Absent: the value is the mean score over the horizon, such as the share of time in the preferred states. Given:
-        it is the total score until one of these states is entered, such as the probability of ending well.
-    allowed : [1 or S, A], optional
-        The actions that the best policy may take; all by default.
+    rules : [P, S, A]
+    tolerance : float
+        Largest error of an early stop, relative to the range of the utility. The default is far
+        below the spread of the values and below the digits that are shown.
     """
+    n = models.number
+    P, S, A = rules.shape
+    horizon = criterion.horizon
+    ends = criterion.ends
+    allowed = np.ones((1, A), dtype=bool) if criterion.allowed is None else criterion.allowed
 
-    score: FloatArray
-    initial: FloatArray
-    horizon: int = 100
-    ends: IntArray | None = None
-    allowed: BoolArray | None = None
+    # An error of the mean over the horizon may add up over the horizon.
+    max_error = tolerance * np.ptp(criterion.utility) * (horizon if ends is None else 1)
 
-    def __post_init__(self) -> None:
-        require_horizon(self.horizon)
-        if self.horizon > MOST_EPOCHS:
-            raise ValueError(f"the horizon can be at most {MOST_EPOCHS:,}, not {self.horizon:,}")
-
-    def values(self, models: DrawnModels, rules: FloatArray) -> FloatArray:
-        """Value of each rule on each model, then of the model's own best policy: [P, S, A] -> [n, P + 1].
-
-        What one more epoch adds to the worth of a state, ``step``, settles. Of a rule each change of it is an
-        expectation of the one before; of the best policy, which may turn to another way at any time, later steps lie
-        between the least and the most of any state. Once all that is left cannot matter, the last step stands for the
-        others.
-        """
-        n, (P, S, A) = models.number, rules.shape
-        allowed = np.ones((1, A), dtype=bool) if self.allowed is None else self.allowed
-        backup = models.backup(models.expect(self.score), rules, allowed)
-        worth, step = np.zeros((n, S, P + 1)), np.full((n, S, P + 1), np.inf)
-        error = SETTLED * np.ptp(self.score) * (self.horizon if self.ends is None else 1)
-        for epoch in range(self.horizon):
-            before = backup(worth)
-            if self.ends is not None:
-                before[:, self.ends] = 0.0
-            previous, step, worth = step, before - worth, before
-            left = self.horizon - epoch - 1
-            if left and self._unsettled(step, previous, left) <= error:
-                worth = worth + left * step
+    # Backward recursion for all rules and the optimum at once.
+    backup = models.backup(models.expect(criterion.utility), rules, allowed)
+    value = np.zeros((n, S, P + 1))
+    step = np.full(value.shape, np.inf)
+    for epoch in range(horizon):
+        new_value = backup(value)
+        if ends is not None:
+            new_value[:, ends] = 0.0
+        previous_step = step
+        step = new_value - value
+        value = new_value
+        epochs_left = horizon - epoch - 1
+        if epochs_left:
+            error = _early_stop_error(step, previous_step, epochs_left, until_end=ends is not None)
+            if error <= max_error:
+                value = value + epochs_left * step
                 break
-        total = np.einsum("s,nsp->np", self.initial, worth)
-        return np.asarray(total / self.horizon if self.ends is None else total)
 
-    def _unsettled(self, step: FloatArray, previous: FloatArray, left: int) -> float:
-        """Most that the epochs that are left may add beyond repeating the last step [n, S, P + 1]."""
-        rules = np.abs(step - previous)[..., :-1].max(initial=0.0) * left * (left + 1) / 2
-        best = step[..., -1]
-        low, high = (best.min(axis=-1), best.max(axis=-1))
-        if self.ends is not None:  # after the end nothing is added
-            low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
-        return float(max(rules, (high - low).max() * left))
-
-    def occupancy(self, closed_loop: FloatArray) -> FloatArray:
-        """Share of epochs in each state, of those before the end, where p(next_state | state) is [S, S]: [S]."""
-        goes_on = np.ones(len(self.initial))
-        goes_on[[] if self.ends is None else self.ends] = 0.0
-        state, total = self.initial * goes_on, np.zeros(len(self.initial))
-        for epoch in range(self.horizon):
-            total = total + state
-            following = (state @ closed_loop) * goes_on
-            left, moved = self.horizon - epoch - 1, np.abs(following - state).sum()
-            state = following
-            if left and moved * left**2 < SETTLED:
-                total = total + left * state
-                break
-        return normalise(total) if total.any() else total
+    # Mean over the start state.
+    total = np.einsum("s,nsp->np", criterion.initial, value)
+    return np.asarray(total / horizon if ends is None else total)
 
 
-SETTLED = 1e-5
-"""Error that is accepted for an early end of a recursion, relative to the range of the scores."""
+def _early_stop_error(
+    step: FloatArray, previous_step: FloatArray, epochs_left: int, *, until_end: bool
+) -> float:
+    """Bound of the error of repeating the last step [n, S, P + 1] for the epochs that are left.
 
-MOST_EPOCHS = 1_000_000
-"""Longest horizon, and most draws."""
+    Under a rule each change of the step is an expectation of the change before it, so it never
+    grows. The optimal policy may turn to another way at any time; all that is known of its later
+    steps is that they lie between the smallest and the largest of any state.
+    """
+    change = np.abs(step - previous_step)[..., :-1].max(initial=0.0)
+    error_of_rules = change * epochs_left * (epochs_left + 1) / 2
 
-
-# What the values say.
-
-LEVEL = 0.9
-"""Probability of the stated intervals."""
-
-DECIDES = {"logged": 0.95, "random": LEVEL}
-"""Probability of the interval of a difference that decides a verdict.
-
-More is asked against what was done: the rule was chosen for what looked good in the same log.
-"""
-
-LEAST_DRAWS = 40
-"""Fewer draws than this give no verdict: none of them would lie outside the interval."""
-
-ALARM = 0.25
-"""A larger chance than this of being worse than acting at random raises the alarm."""
-
-Verdict = Literal["better", "worse", "cannot tell"]
+    optimum = step[..., -1]
+    low = optimum.min(axis=-1)
+    high = optimum.max(axis=-1)
+    if until_end:  # an ended episode adds nothing
+        low = np.minimum(low, 0.0)
+        high = np.maximum(high, 0.0)
+    error_of_optimum = (high - low).max() * epochs_left
+    return float(max(error_of_rules, error_of_optimum))
 
 
-@dataclass(frozen=True)
-class Credible:
-    """Mean and central interval of a quantity over the draws."""
+def occupancy(
+    closed_loop: FloatArray, criterion: Criterion, *, tolerance: float = 1e-5
+) -> FloatArray:
+    """Share of epochs in each state, of those before the end of an episode: [S].
 
-    mean: float
-    low: float
-    high: float
+    Parameters
+    ----------
+    closed_loop : [S, S]
+        p(next_state | state) under a rule.
+    tolerance : float
+        Largest error of an early stop; the default is below the digits that are shown.
+    """
+    horizon = criterion.horizon
+    goes_on = np.ones(len(criterion.initial))
+    if criterion.ends is not None:
+        goes_on[criterion.ends] = 0.0
 
-    @classmethod
-    def of(cls, values: FloatArray, level: float = LEVEL) -> Credible:
-        """From values [draws]."""
-        low, high = np.quantile(values, ((1 - level) / 2, (1 + level) / 2))
-        return cls(float(values.mean()), float(low), float(high))
-
-    @property
-    def verdict(self) -> Verdict:
-        """Of a difference: on which side of zero the whole interval lies."""
-        return "better" if self.low > 0 else "worse" if self.high < 0 else "cannot tell"
-
-
-def verdict(differences: Mapping[str, FloatArray]) -> dict[str, Verdict]:
-    """Of the differences [draws] to what was done (``logged``) and to acting at ``random``; few draws cannot tell."""
-    return {
-        name: Credible.of(values, DECIDES[name]).verdict
-        if len(values) >= LEAST_DRAWS
-        else "cannot tell"
-        for name, values in differences.items()
-    }
-
-
-def is_alarming(differences: Mapping[str, FloatArray]) -> bool:
-    """Whether the differences [draws] to what was done and to acting at random warn of negative transfer."""
-    return bool(
-        (differences["random"] < 0).mean() > ALARM
-        or Credible.of(differences["logged"]).verdict == "worse"
-    )
+    distribution = criterion.initial * goes_on
+    total = np.zeros(len(criterion.initial))
+    for epoch in range(horizon):
+        total = total + distribution
+        following = (distribution @ closed_loop) * goes_on
+        change = np.abs(following - distribution).sum()
+        distribution = following
+        epochs_left = horizon - epoch - 1
+        if epochs_left and change * epochs_left**2 < tolerance:
+            total = total + epochs_left * distribution
+            break
+    return normalise(total) if total.any() else total

@@ -15,8 +15,9 @@ from pastwise.data.counts import TransitionCounts
 from pastwise.data.live_counts import LiveCounts
 from pastwise.data.space import Label, Space, checked_label
 from pastwise.errors import LogWarning, NotFittedError
-from pastwise.evaluation.evaluate import episode_estimates, evaluate_rule, require_few
-from pastwise.evaluation.result import Evaluation
+from pastwise.evaluation.evaluate import evaluate_rule, require_state_limit
+from pastwise.evaluation.importance import episode_estimates
+from pastwise.evaluation.result import Estimate, Evaluation
 from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
 from pastwise.logs.columns import Columns
@@ -385,11 +386,12 @@ class TransferLearner:
         log : optional
             The log to evaluate on, anything that `fit` takes; by default the one that was learned from.
         initial : states with probabilities, optional
-            Where episodes start; by default as the log tells, see `verdicts.starts_of`.
+            Where episodes start; by default as in the log, see `evaluation.criterion.initial_distribution`.
         options
-            ``horizon``, ``draws``, ``background``, ``seed``, ``on_step``; see `verdicts.evaluate_rule`.
+            ``horizon``, ``samples``, ``rules``, ``background``, ``seed``, ``on_step``; see
+            `evaluation.evaluate.evaluate_rule`.
         """
-        require_few(len(self._fit.counts.states))
+        require_state_limit(len(self._fit.counts.states))
         counts = self.counts_.total() if log is None else self._same_labels(self._counts_of(log))
         start = None
         if initial is not None:
@@ -419,11 +421,11 @@ class TransferLearner:
         horizon: int,
         propensity: str | None = None,
         counts: TransitionCounts | None = None,
-    ) -> dict[str, dict[str, Any]]:
+    ) -> dict[str, Estimate]:
         """What the episodes of a log say of the rule by importance sampling and doubly robust.
 
         The log is counted for the latter's model, unless its counts are given.
-        ``dataclasses.replace(evaluation, estimates=...)`` puts it beside the values on drawn models.
+        ``dataclasses.replace(evaluation, estimates=...)`` puts it next to the values on sampled models.
         """
         f = self._fit
         if f.columns is None:

@@ -328,7 +328,7 @@ def similarity_histogram(similarity: FloatArray, records: IntArray) -> Figure:
 
 
 def value_plot(evaluation: Evaluation) -> Figure:
-    """Mean and 90 % interval of each policy's value."""
+    """Mean and interval of each policy's value."""
     values = {name: (v.mean, v.low, v.high) for name, v in evaluation.values.items()}
     figure, (axes,) = _axes(COLUMN, 0.8 + 0.3 * len(values))
     for place, (name, (mean, low, high)) in enumerate(values.items()):
@@ -341,7 +341,8 @@ def value_plot(evaluation: Evaluation) -> Figure:
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     axes.grid(axis="x", color="0.92", linewidth=0.6)
-    axes.set_xlabel(f"{evaluation.measure} (mean and 90 % interval)", fontsize=7)
+    level = f"{100 * evaluation.thresholds.level:g} %"
+    axes.set_xlabel(f"{evaluation.measure} (mean and {level} interval)", fontsize=7)
     return figure
 
 

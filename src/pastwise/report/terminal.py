@@ -5,12 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from pastwise._display import decimals
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+    from pastwise._numerics.interval import Interval
+    from pastwise.evaluation.result import Evaluation
 
 MAX_ROWS = 40
 
@@ -99,41 +103,50 @@ def gains_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
-def value_table(evaluation: Mapping[str, Any]) -> Table:
+def value_table(evaluation: Evaluation) -> Table:
     """Values of policies with their intervals, then what they rest on."""
     from rich.table import Table
 
-    table = Table(
-        title=f"{evaluation['measure']}: mean and 90 % interval, {evaluation['draws']:,} draws"
-    )
-    for title in ("policy", "mean", "low", "high"):
-        table.add_column(title, justify="left" if title == "policy" else "right")
-    digits = decimals(value["mean"] for value in evaluation["values"].values()) + 1
-    for name, value in evaluation["values"].items():
-        table.add_row(name, *(f"{value[key]:.{digits}f}" for key in ("mean", "low", "high")))
-    for name, value in evaluation["estimates"].items():
-        cells = (
-            "undefined" if value[key] is None else f"{value[key]:.{digits}f}"
-            for key in ("mean", "low", "high")
-        )
-        table.add_row(
-            f"score of an episode, {name if name == 'logged' else 'new, by ' + name}", *cells
-        )
+    level = f"{100 * evaluation.thresholds.level:g} %"
+    title = f"{evaluation.measure}: mean and {level} interval, {evaluation.samples:,} samples"
+    table = Table(title=title)
+    table.add_column("policy")
+    for column in ("mean", "low", "high"):
+        table.add_column(column, justify="right")
+    digits = decimals(value.mean for value in evaluation.values.values()) + 1
+
+    # Values on sampled models.
+    for name, value in evaluation.values.items():
+        table.add_row(name, *_interval_cells(value, digits))
+
+    # Estimates from logged episodes, where they were requested.
+    for name, estimate in evaluation.estimates.items():
+        of = "logged" if name == "logged" else f"new, by {name}"
+        table.add_row(f"utility of an episode, {of}", *_interval_cells(estimate, digits))
         if name != "logged":
-            unseen = f"{100 * value['without_overlap']:.0f} % of its decisions were never logged"
-            table.add_row(
-                f"  rests on {value['effective_episodes']:.1f} episodes; {unseen}", style="dim"
-            )
-    for name, value in evaluation["support"].items():
-        shown = (
-            f"{value:.4g}"
-            if isinstance(value, float)
-            else f"{len(value)}"
-            if isinstance(value, list)
-            else f"{value:,}"
-        )
-        table.add_row(f"support: {name.replace('_', ' ')}", shown, "", "", style="dim")
+            episodes = f"{estimate.effective_episodes:.1f} episodes"
+            unseen = f"{100 * estimate.without_overlap:.0f} % of its decisions were never logged"
+            table.add_row(f"  rests on {episodes}; {unseen}", style="dim")
+
+    # What all of them rest on.
+    support = evaluation.support
+    seen = f"decisions seen at least {support.well_seen} times"
+    lines = {
+        "records": f"{support.records:,}",
+        "similarity": f"{support.similarity:.4g}",
+        "effective": f"{support.effective:.4g}",
+        seen: f"{support.visits_well_seen:.4g}",
+        "states by extrapolation": f"{len(support.states_by_extrapolation)}",
+    }
+    for name, shown in lines.items():
+        table.add_row(f"support: {name}", shown, "", "", style="dim")
     return table
+
+
+def _interval_cells(interval: Interval, digits: int) -> list[str]:
+    """Mean, low and high as text."""
+    numbers = (interval.mean, interval.low, interval.high)
+    return [f"{number:.{digits}f}" if isfinite(number) else "undefined" for number in numbers]
 
 
 @contextmanager

@@ -21,10 +21,13 @@ from typing import Any
 import numpy as np
 
 from pastwise._numerics.arrays import FloatArray
+from pastwise._numerics.interval import Interval
 from pastwise._numerics.streams import Streams
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Transitions
-from pastwise.evaluation.values import LEVEL, Credible, Task, is_alarming, sample_values, verdict
+from pastwise.evaluation.criterion import Criterion
+from pastwise.evaluation.values import rule_values, sample_values
+from pastwise.evaluation.verdict import DEFAULT_THRESHOLDS, is_alarming, verdicts
 from pastwise.methods.base import Agent
 from pastwise.methods.baselines import Scripted, behaviour_rule
 from pastwise.methods.fpd import FPD
@@ -112,19 +115,20 @@ def outcomes(cell: Cell, systems: int, draws: int, seed: int) -> Iterator[Outcom
     teacher = _teacher(cell, model, np.random.default_rng(seed))
     log = run(system, teacher, cell.num_records, past_rng).transitions
     goal, uniform = ideal_preferring((0,), S, A), np.full((S, A), 1 / A)
-    task = Task(np.eye(S)[0], np.full(S, 1 / S))
+    criterion = Criterion(np.eye(S)[0], np.full(S, 1 / S))
     for i in range(systems):
         counts = TransitionCounts.from_transitions(
             Transitions(*(field[i] for field in log)), system.states, system.actions
         )
         new = learned_rule(gather_evidence(counts, goal), prior_concentration(goal))
         rules = {"new": new, "logged": behaviour_rule(counts), "random": uniform}
-        samples = sample_values(TransitionPosterior(counts), rules, task, draws, seed=i, threads=1)
+        samples = sample_values(
+            TransitionPosterior(counts), rules, criterion, draws, seed=i, threads=1
+        )
         if len(samples.values) < draws:
             raise KeyboardInterrupt
-        truth = task.values(
-            DenseDraws(model.transition[i : i + 1]), np.stack(list(rules.values()))
-        )[0, :3]
+        own_model = DenseDraws(model.transition[i : i + 1])
+        truth = rule_values(own_model, np.stack(list(rules.values())), criterion)[0, :3]
         yield _outcome(samples.values[:, :3], truth)
 
 
@@ -132,12 +136,11 @@ def _outcome(values: FloatArray, truth: FloatArray) -> Outcome:
     """Stated values [draws, 3] of new, logged and random against the true ones [3]."""
 
     def covers(drawn: FloatArray, true: float) -> bool:
-        interval = Credible.of(drawn)
-        return interval.low <= true <= interval.high
+        return Interval.of_samples(drawn).covers(true)
 
     stated = {"logged": values[:, 0] - values[:, 1], "random": values[:, 0] - values[:, 2]}
     true_logged, true_random = truth[0] - truth[1], truth[0] - truth[2]
-    said = verdict(stated)
+    said = verdicts(stated)
     wrong = {"better": -1, "worse": 1, "cannot tell": 0}
     return Outcome(
         cover_new=covers(values[:, 0], truth[0]),
@@ -185,7 +188,7 @@ class Calibration:
             title: {past: [self.pooled(past, k)[name] for k in RECORDS] for past in PASTS}
             for title, name in quantities.items()
         }
-        figure = coverage_plot(coverage, RECORDS, LEVEL)
+        figure = coverage_plot(coverage, RECORDS, DEFAULT_THRESHOLDS.level)
         for suffix in ("png", "pdf"):
             figure.savefig(directory / f"calibration.{suffix}")
 
