@@ -6,6 +6,10 @@ do. The command line turns it into one line and exit code 2. Anything else that 
 Each error is also the built-in exception that a Python user would expect.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
 
 class PastwiseError(Exception):
     """Something the user can fix."""
@@ -19,12 +23,86 @@ class LabelError(PastwiseError, ValueError):
     """A state, action or task is not known, or a value cannot be a label."""
 
 
+class UnknownLabelError(LabelError):
+    """A label that is not among the known ones.
+
+    The nearest known label is looked for only when the message is shown, because the search among
+    thousands of labels takes far longer than the look-up that failed.
+
+    Attributes
+    ----------
+    label : hashable
+        The unknown label.
+    suggest : callable
+        Returns the nearest known label as text, or None if none is near.
+    where : str
+        Put before the message, such as the part of a goal that has the label.
+    advice : str
+        Put after the message: what to do. Code that catches the error may set both and raise it
+        again.
+    """
+
+    def __init__(
+        self,
+        label: Hashable,
+        suggest: Callable[[], str | None],
+        where: str = "",
+        advice: str = "",
+    ) -> None:
+        super().__init__(label, suggest, where, advice)
+        self.label = label
+        self.suggest = suggest
+        self.where = where
+        self.advice = advice
+
+    def __str__(self) -> str:
+        message = f"unknown label {self.label!r}"
+        if self.where:
+            message = f"{self.where}: {message}"
+        nearest = self.suggest()
+        if nearest is not None:
+            message += f"; did you mean {nearest!r}?"
+        if self.advice:
+            message += f" ({self.advice})"
+        return message
+
+
 class LogError(PastwiseError, ValueError):
     """A log cannot be read or counted as requested."""
 
 
 class GoalError(PastwiseError, ValueError):
-    """A goal is incomplete, contradictory, or does not fit the log."""
+    """A goal is incomplete, contradictory, or does not fit the log.
+
+    Attributes
+    ----------
+    part : str
+        The part of the goal that is wrong, such as ``"prefer"`` or ``"targets.room"``; empty where
+        the goal as a whole is.
+    """
+
+    def __init__(self, message: str, part: str = "") -> None:
+        super().__init__(message, part)
+        self.message = message
+        self.part = part
+
+    def __str__(self) -> str:
+        return f"{self.part}: {self.message}" if self.part else self.message
+
+
+class GoalLabelError(GoalError, UnknownLabelError):
+    """A goal names a state, action or field value that the log does not have.
+
+    ``part`` is the part of the goal that names it, ``label`` the unknown label.
+    """
+
+    def __init__(self, part: str, label: Hashable, suggest: Callable[[], str | None]) -> None:
+        UnknownLabelError.__init__(self, label, suggest, where=part)
+        self.args = (part, label, suggest)
+        self.part = part
+
+    def __str__(self) -> str:
+        return UnknownLabelError.__str__(self)
 
 
 class InfeasibleError(PastwiseError, ValueError):

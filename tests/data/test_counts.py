@@ -97,6 +97,22 @@ def test_marginal_over_next_states() -> None:
     np.testing.assert_array_equal(counts.by_state_action(counts.weight), [[0, 3], [0, 0], [1, 0]])
 
 
+def test_sum_over_each_log() -> None:
+    log = random_log(np.random.default_rng(2), S, A, 2, 4, 25)
+    counts = counts_of(log, S, A)
+    np.testing.assert_array_equal(counts.sum_by_system(counts.records), np.full((2, 4), 25))
+    for run in np.ndindex(2, 4):
+        in_state_1 = (log.state[run] == 1).sum()
+        found = counts.sum_by_system(counts.weight * (counts.state == 1))
+        assert found[run] == in_state_1
+
+
+def test_sum_over_a_single_log_is_a_number() -> None:
+    counts = counts_of_list([(0, 1, 2), (0, 1, 2), (2, 0, 0)], S, A)
+    assert counts.sum_by_system([0.5, 2.0]) == 2.5
+    assert counts.sum_by_system(counts.weight).shape == ()
+
+
 def test_scale_multiplies_weights_but_not_records() -> None:
     counts = counts_of_list([(0, 1, 2), (0, 1, 2), (2, 0, 0)], S, A)
     scaled = counts.scale(np.array([0.5, 3.0]))
@@ -198,7 +214,10 @@ def counted(log: Sequence[Labelled], weight: Sequence[float] | float = 1.0) -> T
 
 
 def by_label(counts: TransitionCounts) -> dict[tuple[Any, ...], tuple[int, float, float]]:
-    """Records, weight and squared weight by the labels of each distinct transition, its task first if it has one."""
+    """Records, weight and squared weight by the labels of each distinct transition.
+
+    The task comes first if there is one.
+    """
     spaces = [counts.states, counts.actions, counts.states]
     indices = [counts.state, counts.action, counts.next_state]
     if counts.tasks is not None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Hashable
+from fractions import Fraction
 from itertools import permutations
 
 import numpy as np
@@ -12,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pastwise import Space
-from pastwise.data.space import checked_label, key_of
+from pastwise.data.space import checked_label, key_of, nearest_key
+from pastwise.errors import LabelError, ParameterError, UnknownLabelError
 
 WEATHER = Space(["cold", "warm", "hot"])
 
@@ -55,19 +58,80 @@ def test_spaces_of_the_same_labels_in_the_same_order_are_equal() -> None:
     ],
 )
 def test_unknown_label_names_the_nearest(space: Space, label: Hashable, message: str) -> None:
-    with pytest.raises(ValueError, match="unknown label") as error:
+    with pytest.raises(UnknownLabelError, match="unknown label") as error:
         space.index(label)
     assert str(error.value) == message
+    assert error.value.label == label
+
+
+def test_message_says_where_the_label_is_and_what_to_do() -> None:
+    with pytest.raises(UnknownLabelError) as error:
+        WEATHER.index("wrm")
+    error.value.where = "prefer"
+    error.value.advice = "see the log"
+    assert str(error.value) == "prefer: unknown label 'wrm'; did you mean 'warm'? (see the log)"
+    copied = pickle.loads(pickle.dumps(error.value))
+    assert str(copied) == str(error.value)
+
+
+@pytest.mark.parametrize("space", [WEATHER, Space.of_size(3)])
+def test_nearest_label_is_looked_for_only_when_the_message_is_shown(
+    space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searches = []
+
+    def search(label: str, known: list[str], n: int) -> list[str]:
+        searches.append(label)
+        return []
+
+    monkeypatch.setattr("difflib.get_close_matches", search)
+    assert "wrm" not in space
+    assert not space.has("wrm")
+    assert space.find("wrm") is None
+    with pytest.raises(UnknownLabelError) as error:
+        space.index("wrm")
+    assert searches == []
+    assert str(error.value) == "unknown label 'wrm'"
+    assert searches == ["wrm"]
+
+
+def test_search_for_the_nearest_label_is_bounded() -> None:
+    labels = range(10**12)
+    assert nearest_key("99999", labels, most_compared=10) is None
+    assert nearest_key("9 ", labels, most_compared=10) == "9"
+
+
+@pytest.mark.parametrize("number", [1, 1.0, np.int64(1), np.float64(1), True, Fraction(1)])
+@pytest.mark.parametrize("labels", [range(3), [1, 0, 2]])
+def test_equal_numbers_are_one_label(number: Hashable, labels: list[int]) -> None:
+    space = Space(labels)
+    assert number in space
+    assert space.find(number) == space.index(number) == list(labels).index(1)
+
+
+@pytest.mark.parametrize("label", [-1, 3, 0.5, np.nan, np.inf, "one", b"1", None, ("a", 1)])
+def test_what_equals_no_number_is_unknown(label: Hashable) -> None:
+    assert label not in Space.of_size(3)
+    assert Space.of_size(3).find(label) is None
+
+
+def test_looking_among_very_many_numbers_compares_with_none_of_them() -> None:
+    space = Space.of_size(10**12)
+    assert "one" not in space
+    assert space.find(np.int64(7)) == 7
+    assert space.find("7") == 7
+    assert space.find("07") is None
+    assert space.find("9" * 5000) is None
 
 
 @pytest.mark.parametrize("labels", [[], range(0)])
 def test_space_without_labels_is_refused(labels: list[str] | range) -> None:
-    with pytest.raises(ValueError, match="at least one label"):
+    with pytest.raises(ParameterError, match="at least one label"):
         Space(labels)
 
 
 def test_repeated_label_is_refused_and_named() -> None:
-    with pytest.raises(ValueError, match="label 'b' occurs twice"):
+    with pytest.raises(LabelError, match="label 'b' occurs twice"):
         Space(["a", "b", "c", "b"])
 
 
@@ -150,7 +214,7 @@ def test_label_is_a_plain_value(label: Hashable, expected: Hashable) -> None:
 @pytest.mark.parametrize("label", [None, np.nan, np.inf, b"a", frozenset("a"), ("a", None)])
 def test_what_is_no_label_is_refused(label: Hashable) -> None:
     with pytest.raises(
-        ValueError, match="is no label: a label is text, a finite number, a boolean, or a tuple"
+        LabelError, match="is no label: a label is text, a finite number, a boolean, or a tuple"
     ):
         checked_label(label)
 
@@ -179,7 +243,7 @@ ORDERED: list[list[Hashable]] = [
 
 @pytest.mark.parametrize("labels", ORDERED)
 def test_labels_are_sorted_by_what_they_mean(labels: list[Hashable]) -> None:
-    """Numbers by value, intervals by their lower end, text by its letters, tuples field by field."""
+    """Numbers by value, intervals by lower end, text by its letters, tuples field by field."""
     assert list(Space.sorted([*reversed(labels), *labels]).labels) == labels
 
 
@@ -222,6 +286,13 @@ def test_field_of_a_product_space(
     np.testing.assert_array_equal(of_label, index)
 
 
+def test_unknown_field_is_named() -> None:
+    with pytest.raises(ParameterError, match="no field 'size'; its fields are room, floor"):
+        PLACES.field("size")
+    with pytest.raises(ParameterError, match="its fields are none"):
+        WEATHER.field("size")
+
+
 def test_only_field_of_a_space_is_the_space() -> None:
     space, of_label = Space(["b", "a"], ("room",)).field("room")
     assert space.labels == ("a", "b")
@@ -229,8 +300,8 @@ def test_only_field_of_a_space_is_the_space() -> None:
 
 
 @pytest.mark.parametrize("label", [("a",), ("a", 1, 2), "ab", 5])
-def test_label_that_does_not_tell_every_field_is_refused(label: Hashable) -> None:
-    with pytest.raises(ValueError, match=r"does not tell the fields room, floor"):
+def test_label_without_a_part_for_every_field_is_refused(label: Hashable) -> None:
+    with pytest.raises(LabelError, match=r"one part for each of the fields room, floor"):
         Space([("a", 1), label], ("room", "floor"))
 
 
@@ -254,5 +325,5 @@ def test_union_keeps_the_fields() -> None:
 
 
 def test_spaces_of_different_fields_cannot_be_united() -> None:
-    with pytest.raises(ValueError, match="cannot be united"):
+    with pytest.raises(ParameterError, match="cannot be united"):
         PLACES.union(Space([("c", 1)], ("room", "size")))

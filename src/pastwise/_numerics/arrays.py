@@ -155,6 +155,33 @@ def broadcast(name: str, values: NDArray[Scalar], shape: tuple[int, ...]) -> NDA
         raise ParameterError(f"{name} of shape {values.shape} does not fit {shape}") from None
 
 
+def entries(table: NDArray[Scalar], *indices: Indices) -> NDArray[Scalar]:
+    """Entries at the given indices of a table's last axes: [..., 1 or n, ...] -> [..., records].
+
+    An axis of length 1 stands for every index.
+
+    >>> by_column = np.array([[10, 20, 30]])
+    >>> entries(by_column, np.array([0, 5, 7]), np.array([2, 2, 0])).tolist()
+    [30, 30, 10]
+    """
+    num_lead = table.ndim - len(indices)
+    lead = table.shape[:num_lead]
+    if len({np.shape(index) for index in indices}) > 1:
+        indices = np.broadcast_arrays(*indices)
+    shape = np.shape(indices[0])
+
+    positions: list[Indices] = []
+    for index, size in zip(indices, table.shape[num_lead:], strict=True):
+        positions.append(index if size > 1 else 0)
+    found = table[(..., *positions)]
+    if found.shape[num_lead:] == shape:
+        return found
+
+    # Every axis has length 1: one entry serves all indices.
+    ones = (1,) * len(shape)
+    return np.broadcast_to(found.reshape(*lead, *ones), (*lead, *shape))
+
+
 def where_first(mask: BoolArray | np.bool_) -> tuple[int, ...]:
     """Index of the first True, as plain integers, for error messages."""
     return tuple(int(i) for i in np.argwhere(mask)[0])

@@ -1,22 +1,22 @@
-"""TransitionCounts: all that the method needs to know of a log.
+"""TransitionCounts: everything that a method needs to know about a log.
 
-How well a past transition serves a goal depends on nothing but the transition, so the number of times that each
-distinct transition occurred is a sufficient statistic. Counts form a commutative monoid under ``+``: shards of a log
-may be counted anywhere and in any order. Order itself is forgotten; `Transitions` carries the last few records where
-it matters.
+How similar a past transition is to a goal depends on nothing but the transition. So the number of
+times that each distinct transition occurred is a sufficient statistic. Counts form a commutative
+monoid under ``+``: shards of a log may be counted anywhere and in any order. Counts forget the
+order of the records; `Transitions` carries the last few where order matters.
 
-A transition is kept as one integer, its `key`: the flat index into ``[..., state, action, next_state]``. Leading axes
-are independent logs, so one set of counts may hold those of ten thousand simulated runs.
+A transition is stored as one integer, its `key`: the flat index into
+``[..., state, action, next_state]``. Leading axes are independent logs, so that a single
+`TransitionCounts` can hold the logs of ten thousand simulated runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from math import inf, isfinite, prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,30 +25,43 @@ from pastwise._numerics.arrays import (
     BoolArray,
     FloatArray,
     IntArray,
+    broadcast,
     frozen,
     group_sum,
     where_first,
 )
 from pastwise.data.records import Transitions
 from pastwise.data.space import Space
+from pastwise.errors import ParameterError
 
 
 @dataclass(frozen=True)
 class Decay:
-    """Older records weigh less: a weight halves with every ``half_life``, seen from ``as_of``."""
+    """Exponential decay of weights with age.
+
+    Attributes
+    ----------
+    as_of : float
+        The date from which the ages are counted.
+    half_life : float
+        A weight halves whenever its record gets older by this much.
+    """
 
     as_of: float
     half_life: float
 
     def __post_init__(self) -> None:
-        numbers = isinstance(self.as_of, (int, float)) and isinstance(self.half_life, (int, float))
-        if not numbers or not isfinite(self.as_of) or not 0 < self.half_life < inf:
-            raise ValueError(
-                f"a decay needs a date and a positive half-life, not {self.as_of!r} and {self.half_life!r}"
+        are_numbers = isinstance(self.as_of, (int, float)) and isinstance(
+            self.half_life, (int, float)
+        )
+        if not are_numbers or not isfinite(self.as_of) or not 0 < self.half_life < inf:
+            raise ParameterError(
+                "a decay needs a date and a positive half-life, "
+                f"not {self.as_of!r} and {self.half_life!r}"
             )
 
     def factor(self, later: float) -> float:
-        """What a weight as of this date is multiplied by to be as of a later one."""
+        """Factor that takes a weight from the date ``as_of`` to a later one."""
         return float(0.5 ** ((later - self.as_of) / self.half_life))
 
 
@@ -59,25 +72,29 @@ class TransitionCounts:
     Attributes
     ----------
     states, actions : Space
-        What the indices stand for.
+        The labels of the indices.
     key : [distinct]
-        Flat index of each distinct transition into ``[*shape, state, action, next_state]``, ascending.
+        Flat index of each distinct transition into ``[*shape, state, action, next_state]``,
+        ascending.
     records, weight, weight_squared : [distinct]
         Number of records, the sum of their weights, and the sum of the weights' squares.
     shape : tuple of int
         Leading axes: independent logs.
     tasks : Space, optional
-        What the leading axis stands for, where a log holds several past tasks.
+        The labels of the leading axis, where a log holds several past tasks.
     terminal : [number]
         Indices of the states in which an episode ends, ascending.
     decay : Decay, optional
-        How weights fell with age.
+        How the weights decrease with age.
 
     Examples
     --------
-    >>> counts = TransitionCounts.from_records([0, 0, 1], [1, 1, 0], [1, 1, 0], Space.of_size(2), Space.of_size(2))
-    >>> counts.records.tolist(), counts.state.tolist(), counts.action.tolist(), counts.next_state.tolist()
-    ([2, 1], [0, 1], [1, 0], [1, 0])
+    >>> states, actions = Space.of_size(2), Space.of_size(2)
+    >>> counts = TransitionCounts.from_records([0, 0, 1], [1, 1, 0], [1, 1, 0], states, actions)
+    >>> counts.records.tolist()
+    [2, 1]
+    >>> counts.state.tolist(), counts.action.tolist(), counts.next_state.tolist()
+    ([0, 1], [1, 0], [1, 0])
     >>> (counts + counts).records.tolist()
     [4, 2]
     """
@@ -94,8 +111,10 @@ class TransitionCounts:
     decay: Decay | None = None
 
     def __post_init__(self) -> None:
-        for name in (*COLUMNS, "terminal"):
+        for name in ("key", "records", "weight", "weight_squared", "terminal"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    # Counting
 
     @classmethod
     def from_records(
@@ -107,34 +126,55 @@ class TransitionCounts:
         actions: Space,
         weight: ArrayLike = 1.0,
     ) -> TransitionCounts:
-        """Count records given by index: arrays [..., records]; ``weight`` is broadcast to them."""
-        s, a, n = (
-            _checked_indices(name, values, len(space))
-            for name, values, space in (
-                ("state", state, states),
-                ("action", action, actions),
-                ("next_state", next_state, states),
+        """Count records given by index.
+
+        Parameters
+        ----------
+        state, action, next_state : [..., records]
+            Indices; leading axes are independent logs.
+        states, actions : Space
+            The labels of the indices.
+        weight : broadcastable to [..., records]
+            Positive weights of the records.
+        """
+        # Indices.
+        state_index = _checked_indices("state", state, len(states))
+        action_index = _checked_indices("action", action, len(actions))
+        next_state_index = _checked_indices("next_state", next_state, len(states))
+        shapes = [state_index.shape, action_index.shape, next_state_index.shape]
+        if len(set(shapes)) > 1 or state_index.ndim == 0:
+            shown = ", ".join(str(shape) for shape in shapes)
+            raise ParameterError(
+                f"state, action and next_state differ in shape: {shown}; "
+                "give arrays of one shape, with an axis of records"
             )
-        )
-        if not s.shape == a.shape == n.shape or s.ndim == 0:
-            raise ValueError(
-                f"state, action and next_state differ in shape: {s.shape}, {a.shape}, {n.shape}"
+
+        # Weights.
+        given_weight = np.atleast_1d(np.asarray(weight, dtype=np.float64))
+        is_bad = ~(np.isfinite(given_weight) & (given_weight > 0))
+        if state_index.size and is_bad.any():
+            where = where_first(is_bad)
+            raise ParameterError(
+                f"weight{list(where)} is {given_weight[where]}; weights must be finite and positive"
             )
-        each = np.atleast_1d(np.asarray(weight, dtype=np.float64))
-        bad = ~(np.isfinite(each) & (each > 0))
-        if s.size and bad.any():
-            where = where_first(bad)
-            raise ValueError(
-                f"weight{list(where)} is {each[where]}; weights must be finite and positive"
-            )
-        w = np.broadcast_to(each, s.shape)
-        shape = s.shape[:-1]
+        each_weight = broadcast("weight", given_weight, state_index.shape)
+
+        # One entry for each record; those of one transition are then merged.
+        shape = state_index.shape[:-1]
         batch = np.arange(prod(shape)).reshape(*shape, 1)
-        key = flat_key(batch, s, a, n, len(states), len(actions))
-        ones = np.ones(s.size, dtype=np.int64)
-        return cls(
-            states, actions, *_grouped(key.ravel(), ones, w.flatten(), w.ravel() ** 2), shape
+        key = flat_key(
+            batch, state_index, action_index, next_state_index, len(states), len(actions)
         )
+        counts = cls(
+            states,
+            actions,
+            key=key.ravel(),
+            records=np.ones(state_index.size, dtype=np.int64),
+            weight=each_weight.flatten(),
+            weight_squared=each_weight.ravel() ** 2,
+            shape=shape,
+        )
+        return counts._merge_repeated_keys()
 
     @classmethod
     def from_groups(
@@ -150,12 +190,30 @@ class TransitionCounts:
 
         Parameters
         ----------
-        index : task, state, action and next state of each group, [groups]
-        sums : records, weights and squared weights of each group, [groups]
+        states, actions : Space
+            The labels of the indices.
+        index : four arrays [groups]
+            Task, state, action and next state of each group.
+        sums : three arrays [groups]
+            Number of records, sum of weights and sum of squared weights of each group.
+        tasks : Space, optional
+            The labels of the tasks; without it every group belongs to a single log.
+        decay : Decay, optional
+            How the weights decrease with age.
         """
-        key = flat_key(*index, len(states), len(actions))
-        shape = () if tasks is None else (len(tasks),)
-        return cls(states, actions, *_grouped(key, *sums), shape, tasks, decay=decay)
+        records, weight, weight_squared = sums
+        counts = cls(
+            states,
+            actions,
+            key=flat_key(*index, len(states), len(actions)),
+            records=records,
+            weight=weight,
+            weight_squared=weight_squared,
+            shape=() if tasks is None else (len(tasks),),
+            tasks=tasks,
+            decay=decay,
+        )
+        return counts._merge_repeated_keys()
 
     @classmethod
     def from_transitions(cls, log: Transitions, states: Space, actions: Space) -> TransitionCounts:
@@ -168,25 +226,29 @@ class TransitionCounts:
         none = np.empty((*shape, 0), dtype=np.int64)
         return cls.from_records(none, none, none, states, actions)
 
-    def _grouped(self) -> TransitionCounts:
-        """The same with each key once, ascending."""
-        key, records, weight, squared = _grouped(
-            self.key, self.records, self.weight, self.weight_squared
-        )
-        if key is self.key:
+    def _merge_repeated_keys(self) -> TransitionCounts:
+        """The same counts with each key once, in ascending order."""
+        if (self.key[1:] > self.key[:-1]).all():
             return self
-        return replace(self, key=key, records=records, weight=weight, weight_squared=squared)
 
-    def evenly_weighted(self) -> TransitionCounts:
-        """The counts in units of a typical record.
+        order = np.argsort(self.key, kind="stable")
+        counts = self.where(order)
+        repeats_previous = counts.key[1:] == counts.key[:-1]
+        if not repeats_previous.any():
+            return counts
 
-        Weights all alike count each record once, others as many as they are worth: their total, in each of the logs, is
-        the effective number of records, (sum w)^2 / sum w^2.
-        """
-        total, squared = (
-            group_sum(self.batch, w, prod(self.shape)) for w in (self.weight, self.weight_squared)
+        is_first = np.append(True, ~repeats_previous)
+        group = np.cumsum(is_first) - 1
+        number = int(is_first.sum())
+        return replace(
+            counts,
+            key=counts.key[is_first],
+            records=group_sum(group, counts.records, number).astype(np.int64),
+            weight=group_sum(group, counts.weight, number),
+            weight_squared=group_sum(group, counts.weight_squared, number),
         )
-        return self.scale((total / np.where(squared > 0, squared, 1.0))[self.batch])
+
+    # The distinct transitions
 
     @property
     def num_records(self) -> int:
@@ -195,7 +257,7 @@ class TransitionCounts:
 
     @cached_property
     def row(self) -> IntArray:
-        """Flat index of (state, action) of each distinct transition into ``[*shape, state, action]``."""
+        """Flat index of each transition's state and action into ``[*shape, state, action]``."""
         return frozen(self.key // len(self.states))
 
     @cached_property
@@ -219,161 +281,232 @@ class TransitionCounts:
         return frozen(self.row // (len(self.actions) * len(self.states)))
 
     @cached_property
-    def _rows(self) -> tuple[IntArray, IntArray]:
-        """The states and actions that occur, as in `row`, ascending, and where each begins."""
-        starts = np.flatnonzero(np.diff(self.row, prepend=-1))
-        return self.row[starts], starts
+    def _row_starts(self) -> IntArray:
+        """Where the transitions of each state and action that occurs begin: [rows]."""
+        return np.flatnonzero(np.diff(self.row, prepend=-1))
+
+    @cached_property
+    def _occurring_rows(self) -> IntArray:
+        """The states and actions that occur, as in `row`, ascending: [rows]."""
+        return self.row[self._row_starts]
+
+    # Sums
 
     def by_state_action(self, values: FloatArray) -> FloatArray:
         """Sum of ``values [..., distinct]`` over next states: [..., *shape, S, A]."""
-        lead, (rows, starts) = values.shape[:-1], self._rows
-        shape = (*lead, *self.shape, len(self.states), len(self.actions))
-        sums = np.zeros((prod(lead), prod(shape[len(lead) :])))
-        if len(rows):
-            sums[:, rows] = np.add.reduceat(values.reshape(prod(lead), -1), starts, axis=-1)
-        return sums.reshape(shape)
+        lead = values.shape[:-1]
+        shape = (*self.shape, len(self.states), len(self.actions))
+        sums = np.zeros((prod(lead), prod(shape)))
+        if len(self._row_starts):
+            flat_values = values.reshape(prod(lead), -1)
+            by_row = np.add.reduceat(flat_values, self._row_starts, axis=-1)
+            sums[:, self._occurring_rows] = by_row
+        return sums.reshape(*lead, *shape)
 
     def sum_by_system(self, values: ArrayLike) -> FloatArray:
         """Sum of ``values [distinct]`` over each of the independent logs: [*shape]."""
         return group_sum(self.batch, values, prod(self.shape)).reshape(self.shape)
 
+    # Other weights
+
     def scale(self, factor: FloatArray | float) -> TransitionCounts:
-        """The same records with their weights multiplied by ``factor``, broadcastable to [distinct]."""
-        squared = np.asarray(factor) ** 2
+        """The same records with weights multiplied by ``factor``, broadcastable to [distinct]."""
         return replace(
-            self, weight=self.weight * factor, weight_squared=self.weight_squared * squared
+            self,
+            weight=self.weight * factor,
+            weight_squared=self.weight_squared * np.asarray(factor) ** 2,
         )
+
+    def evenly_weighted(self) -> TransitionCounts:
+        """The counts in units of a typical record.
+
+        Each log's total weight becomes its effective number of records,
+        ``(sum w)^2 / sum w^2``: with equal weights, the number of records.
+        """
+        total = self.sum_by_system(self.weight)
+        total_squared = self.sum_by_system(self.weight_squared)
+        factor = total / np.where(total_squared > 0, total_squared, 1.0)
+        return self.scale(factor.ravel()[self.batch])
+
+    def as_of(self, date: float) -> TransitionCounts:
+        """The same counts, with their weights as of a later date."""
+        if self.decay is None:
+            raise ParameterError(
+                "the weights of these counts do not fall with age; "
+                "count the log with an age and a half-life first"
+            )
+        later = self.scale(self.decay.factor(date))
+        return replace(later, decay=replace(self.decay, as_of=date))
+
+    # More records, or fewer
 
     def plus(self, added: Mapping[int, Sequence[float]]) -> TransitionCounts:
-        """The same with further records: key -> number, weight and squared weight."""
+        """The same with further records.
+
+        Parameters
+        ----------
+        added : mapping from key to three numbers
+            Number of records, sum of weights and sum of squared weights of each transition.
+        """
         if not added:
             return self
-        rows = np.array(list(added.values()))
-        extra = (
-            np.array(list(added), dtype=np.int64),
-            rows[:, 0].astype(np.int64),
-            rows[:, 1],
-            rows[:, 2],
-        )
-        columns: dict[str, Any] = {
-            name: np.concatenate([getattr(self, name), more])
-            for name, more in zip(COLUMNS, extra, strict=True)
-        }
-        return replace(self, **columns)._grouped()
+        keys = np.array(list(added), dtype=np.int64)
+        sums = np.array(list(added.values()))
+        return self._append(keys, sums[:, 0].astype(np.int64), sums[:, 1], sums[:, 2])
 
-    def where(self, mask: BoolArray | IntArray | slice) -> TransitionCounts:
-        """The counts of some of the distinct transitions: mask [distinct], or their places."""
-        kept: dict[str, Any] = {name: getattr(self, name)[mask] for name in COLUMNS}
-        return replace(self, **kept)
+    def _append(
+        self, key: IntArray, records: IntArray, weight: FloatArray, weight_squared: FloatArray
+    ) -> TransitionCounts:
+        """The same with further entries, some of them perhaps of known transitions."""
+        longer = replace(
+            self,
+            key=np.concatenate([self.key, key]),
+            records=np.concatenate([self.records, records]),
+            weight=np.concatenate([self.weight, weight]),
+            weight_squared=np.concatenate([self.weight_squared, weight_squared]),
+        )
+        return longer._merge_repeated_keys()
+
+    def where(self, chosen: BoolArray | IntArray | slice) -> TransitionCounts:
+        """The counts of some of the distinct transitions: a mask [distinct], or their positions."""
+        return replace(
+            self,
+            key=self.key[chosen],
+            records=self.records[chosen],
+            weight=self.weight[chosen],
+            weight_squared=self.weight_squared[chosen],
+        )
 
     def ending_in(self, terminal: IntArray) -> TransitionCounts:
         """The counts with these terminal states, and without the records that leave one."""
-        ends = np.unique(terminal)
-        return replace(self.where(~np.isin(self.state, ends)), terminal=ends)
+        terminal = np.unique(terminal)
+        remaining = self.where(~np.isin(self.state, terminal))
+        return replace(remaining, terminal=terminal)
+
+    # Several logs
+
+    @property
+    def _keys_per_log(self) -> int:
+        """Number of transitions that are possible in one log: S * A * S."""
+        return len(self.states) * len(self.actions) * len(self.states)
 
     def total(self) -> TransitionCounts:
         """All logs taken as one: no leading axes, no tasks."""
         if not self.shape:
             return self
-        size = len(self.states) * len(self.actions) * len(self.states)
-        return replace(self, key=self.key % size, shape=(), tasks=None)._grouped()
+        pooled = replace(self, key=self.key % self._keys_per_log, shape=(), tasks=None)
+        return pooled._merge_repeated_keys()
 
     def split(self) -> list[TransitionCounts]:
         """The counts of each element of a single leading axis, such as each task's."""
-        size = len(self.states) * len(self.actions) * len(self.states)
-        bounds = np.searchsorted(self.key, np.arange(self.shape[0] + 1) * size)
-        parts = [slice(*pair) for pair in pairwise(bounds.tolist())]
-        columns = ({name: getattr(self, name)[part] for name in COLUMNS} for part in parts)
-        return [
-            replace(self, **{**c, "key": c["key"] - i * size}, shape=(), tasks=None)
-            for i, c in enumerate(columns)
-        ]
+        first_keys = np.arange(self.shape[0] + 1) * self._keys_per_log
+        bounds = np.searchsorted(self.key, first_keys).tolist()
+        logs = []
+        for first_key, (start, stop) in zip(first_keys, pairwise(bounds), strict=False):
+            log = self.where(slice(start, stop))
+            logs.append(replace(log, key=log.key - first_key, shape=(), tasks=None))
+        return logs
+
+    # Other labels
 
     def relabelled(
         self, states: Space, actions: Space, tasks: Space | None = None
     ) -> TransitionCounts:
-        """The same counts over larger spaces, which must hold every label of the present ones."""
-        if (states, actions, tasks or self.tasks) == (self.states, self.actions, self.tasks):
+        """The same counts over larger spaces, which must have every label of the present ones."""
+        if tasks is None:
+            tasks = self.tasks
+        if (states, actions, tasks) == (self.states, self.actions, self.tasks):
             return self
-        to_state, to_action = (
-            states.indices(self.states.labels),
-            actions.indices(self.actions.labels),
-        )
-        batch, shape = self.batch, self.shape
-        tasks = self.tasks if tasks is None else tasks
+
+        # New indices of the present labels.
+        new_state = states.indices(self.states.labels)
+        new_action = actions.indices(self.actions.labels)
+        batch = self.batch
+        shape = self.shape
         if tasks is not None and self.tasks is not None:
-            batch, shape = tasks.indices(self.tasks.labels)[batch], (len(tasks),)
-        s, a, n = to_state[self.state], to_action[self.action], to_state[self.next_state]
-        key = flat_key(batch, s, a, n, len(states), len(actions))
-        terminal = np.sort(to_state[self.terminal])
-        return replace(
+            new_task = tasks.indices(self.tasks.labels)
+            batch = new_task[self.batch]
+            shape = (len(tasks),)
+
+        key = flat_key(
+            batch,
+            new_state[self.state],
+            new_action[self.action],
+            new_state[self.next_state],
+            len(states),
+            len(actions),
+        )
+        relabelled = replace(
             self,
             states=states,
             actions=actions,
             tasks=tasks,
             shape=shape,
             key=key,
-            terminal=terminal,
-        )._grouped()
+            terminal=np.sort(new_state[self.terminal]),
+        )
+        return relabelled._merge_repeated_keys()
 
-    def as_of(self, date: float) -> TransitionCounts:
-        """The same counts, their weights as seen from a later date."""
-        if self.decay is None:
-            raise ValueError("these counts do not fall with age")
-        return replace(self.scale(self.decay.factor(date)), decay=replace(self.decay, as_of=date))
+    def __add__(self, other: TransitionCounts) -> TransitionCounts:
+        """Both logs together.
+
+        Labels are united. Weights that decrease with age are taken as of the later date.
+        """
+        self._require_same_kind(other)
+
+        # The same labels for both.
+        states = self.states.union(other.states)
+        actions = self.actions.union(other.actions)
+        tasks = None
+        if self.tasks is not None and other.tasks is not None:
+            tasks = self.tasks.union(other.tasks)
+        one = self.relabelled(states, actions, tasks)
+        two = other.relabelled(states, actions, tasks)
+
+        # The same date for both.
+        if one.decay and two.decay:
+            later = max(one.decay.as_of, two.decay.as_of)
+            one = one.as_of(later)
+            two = two.as_of(later)
+
+        terminal = np.union1d(one.terminal, two.terminal)
+        both = replace(one, terminal=terminal)
+        return both._append(two.key, two.records, two.weight, two.weight_squared)
+
+    def _require_same_kind(self, other: TransitionCounts) -> None:
+        """Refuse to add counts of which one has tasks, leading axes or a decay unlike the other."""
+        one_has_tasks = self.tasks is not None
+        two_has_tasks = other.tasks is not None
+        differ_in_shape = not one_has_tasks and self.shape != other.shape
+        if one_has_tasks != two_has_tasks or differ_in_shape:
+            raise ParameterError(
+                "counts with different leading axes, or with tasks and without, cannot be added; "
+                "take the total() of both first"
+            )
+        one_half_life = self.decay and self.decay.half_life
+        two_half_life = other.decay and other.decay.half_life
+        if one_half_life != two_half_life:
+            raise ParameterError(
+                "counts whose weights fall differently with age cannot be added; "
+                "count both logs with the same half-life"
+            )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TransitionCounts):
             return NotImplemented
-        return all(
-            np.array_equal(getattr(self, f.name), getattr(other, f.name))
-            if f.name in (*COLUMNS, "terminal")
-            else getattr(self, f.name) == getattr(other, f.name)
-            for f in fields(self)
+        if (self.states, self.actions, self.tasks) != (other.states, other.actions, other.tasks):
+            return False
+        if (self.shape, self.decay) != (other.shape, other.decay):
+            return False
+        return (
+            np.array_equal(self.key, other.key)
+            and np.array_equal(self.records, other.records)
+            and np.array_equal(self.weight, other.weight)
+            and np.array_equal(self.weight_squared, other.weight_squared)
+            and np.array_equal(self.terminal, other.terminal)
         )
 
     __hash__ = None  # type: ignore[assignment]
-
-    def __add__(self, other: TransitionCounts) -> TransitionCounts:
-        """Both logs together: labels are united, and weights that fall with age are taken as of the later date."""
-        if (self.tasks is None) != (other.tasks is None) or (
-            self.tasks is None and self.shape != other.shape
-        ):
-            raise ValueError(
-                "counts with different leading axes, or with tasks and without, cannot be added"
-            )
-        if (self.decay and self.decay.half_life) != (other.decay and other.decay.half_life):
-            raise ValueError("counts whose weights fall differently with age cannot be added")
-        tasks = self.tasks.union(other.tasks) if self.tasks and other.tasks else None
-        spaces = (self.states.union(other.states), self.actions.union(other.actions), tasks)
-        one, two = self.relabelled(*spaces), other.relabelled(*spaces)
-        if one.decay and two.decay:
-            later = max(one.decay.as_of, two.decay.as_of)
-            one, two = one.as_of(later), two.as_of(later)
-        columns: dict[str, Any] = {
-            n: np.concatenate([getattr(one, n), getattr(two, n)]) for n in COLUMNS
-        }
-        return replace(one, **columns, terminal=np.union1d(one.terminal, two.terminal))._grouped()
-
-
-COLUMNS = ("key", "records", "weight", "weight_squared")
-
-
-def _grouped(
-    key: IntArray, records: IntArray, weight: FloatArray, squared: FloatArray
-) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-    """The sums of each key once, ascending."""
-    if (key[1:] > key[:-1]).all():
-        return key, records, weight, squared
-    order = np.argsort(key, kind="stable")
-    key, records, weight, squared = key[order], records[order], weight[order], squared[order]
-    again = key[1:] == key[:-1]
-    if not again.any():
-        return key, records, weight, squared
-    new = np.append(True, ~again)
-    group, number = np.cumsum(new) - 1, int(new.sum())
-    sums = [group_sum(group, column, number) for column in (records, weight, squared)]
-    return key[new], sums[0].astype(np.int64), sums[1], sums[2]
 
 
 def flat_key(
@@ -391,13 +524,16 @@ def flat_key(
 
 
 def _checked_indices(name: str, values: ArrayLike, size: int) -> IntArray:
+    """The values as integers, after checking that each is an index below ``size``."""
     array = np.asarray(values)
     if array.size == 0:
         array = array.astype(np.int64)
     if not np.issubdtype(array.dtype, np.integer):
-        raise ValueError(f"{name} must hold integer indices, not {array.dtype}")
-    outside = (array < 0) | (array >= size)
-    if outside.any():
-        where = where_first(outside)
-        raise ValueError(f"{name}{list(where)} is {array[where]}; indices run from 0 to {size - 1}")
+        raise ParameterError(f"{name} must hold integer indices, not {array.dtype}")
+    is_outside = (array < 0) | (array >= size)
+    if is_outside.any():
+        where = where_first(is_outside)
+        raise ParameterError(
+            f"{name}{list(where)} is {array[where]}; indices run from 0 to {size - 1}"
+        )
     return array.astype(np.int64)

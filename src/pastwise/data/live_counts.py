@@ -1,4 +1,9 @@
-"""Counts that records are added to, one at a time."""
+"""LiveCounts: counts that grow by one record at a time.
+
+`TransitionCounts` is frozen, and adding a record to it copies all of it. `LiveCounts` keeps the
+added records apart, by state and action, so that adding one takes the same time for a log of any
+length, and so does reading the counts of a single state and action.
+"""
 
 from __future__ import annotations
 
@@ -6,32 +11,53 @@ import numpy as np
 
 from pastwise.data.counts import TransitionCounts
 
+Sums = list[float]
+"""Number of records, sum of weights and sum of squared weights of a transition."""
+
 
 class LiveCounts:
-    """Counts of a single log that records are added to, one at a time, without looking at the rest of it."""
+    """Counts of a single log that takes in further records.
+
+    Examples
+    --------
+    >>> from pastwise.data.space import Space
+    >>> live = LiveCounts(TransitionCounts.empty(Space(("cold", "warm")), Space(("heat", "wait"))))
+    >>> live.add(state=0, action=0, next_state=1, weight=1.0)
+    >>> live.counts().num_records
+    1
+    """
 
     def __init__(self, counts: TransitionCounts) -> None:
         self._base = counts
-        self._added: dict[
-            int, dict[int, list[float]]
-        ] = {}  # row -> key -> records, weight, squared weight
+        self._num_states = len(counts.states)
+        self._num_actions = len(counts.actions)
+        self._added: dict[int, dict[int, Sums]] = {}  # row -> key -> sums
 
     def add(self, state: int, action: int, next_state: int, weight: float) -> None:
         """Take in one record, given by index."""
-        S, A = len(self._base.states), len(self._base.actions)
-        row = state * A + action
-        sums = self._added.setdefault(row, {}).setdefault(row * S + next_state, [0, 0.0, 0.0])
-        for place, value in enumerate((1, weight, weight**2)):
-            sums[place] += value
+        row = self._row_of(state, action)
+        key = row * self._num_states + next_state
+        sums = self._added.setdefault(row, {}).setdefault(key, [0, 0.0, 0.0])
+        sums[0] += 1
+        sums[1] += weight
+        sums[2] += weight**2
 
     def row(self, state: int, action: int) -> TransitionCounts:
         """The counts of one state and action alone."""
-        S, row = len(self._base.states), state * len(self._base.actions) + action
-        start, stop = np.searchsorted(self._base.key, (row * S, (row + 1) * S))
+        row = self._row_of(state, action)
+        first_key = row * self._num_states
+        bounds = (first_key, first_key + self._num_states)
+        start, stop = np.searchsorted(self._base.key, bounds)
         base = self._base.where(slice(start, stop))
         return base.plus(self._added.get(row, {}))
 
     def counts(self) -> TransitionCounts:
         """All counts, frozen."""
-        added = {key: sums for row in self._added.values() for key, sums in row.items()}
+        added: dict[int, Sums] = {}
+        for by_key in self._added.values():
+            added.update(by_key)
         return self._base.plus(added)
+
+    def _row_of(self, state: int, action: int) -> int:
+        """Flat index of a state and action, as in `TransitionCounts.row`."""
+        return state * self._num_actions + action

@@ -1,4 +1,4 @@
-"""Records of a log in their order, by index."""
+"""Records of a log in their order, by index: as transitions, as episodes, as a trajectory."""
 
 from __future__ import annotations
 
@@ -7,11 +7,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, frozen, where_first
+from pastwise._numerics.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    entries,
+    frozen,
+    where_first,
+)
+from pastwise.errors import LogError, ParameterError
 
 
 class Transitions(NamedTuple):
-    """Records in their order; each field is [..., records], the leading axes being independent logs."""
+    """Records in their order; each field is [..., records], leading axes are independent logs."""
 
     state: IntArray
     action: IntArray
@@ -19,29 +27,37 @@ class Transitions(NamedTuple):
 
     def last(self, number: int) -> Transitions:
         """The last ``number`` records, or all where there are fewer."""
-        start = max(0, self.state.shape[-1] - number)
-        return Transitions(*(field[..., start:] for field in self))
+        num_records = self.state.shape[-1]
+        start = max(0, num_records - number)
+        return Transitions(
+            self.state[..., start:], self.action[..., start:], self.next_state[..., start:]
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Episodes:
-    """Records of episodes, sorted by episode and step: each field is [N].
+    """N records of E episodes, sorted by episode and step.
 
     Attributes
     ----------
-    state, action, next_state
-        Indices; the next state of a record is the state of the next one of its episode.
-    episode
+    state, action, next_state : [N]
+        Indices. The next state of a record is the state of the following one in its episode.
+    episode : [N]
         0, ..., E - 1, ascending.
-    step
+    step : [N]
         0, 1, ... in each episode.
-    propensity, optional
+    propensity : [N], optional
         Probability with which the logged action was taken, in (0, 1].
 
     Examples
     --------
-    >>> walk = np.array([0, 1, 0])
-    >>> episodes = Episodes(walk, np.array([1, 1, 0]), np.array([1, 0, 0]), np.array([0, 0, 1]), np.array([0, 1, 0]))
+    >>> episodes = Episodes(
+    ...     state=np.array([0, 1, 0]),
+    ...     action=np.array([1, 1, 0]),
+    ...     next_state=np.array([1, 0, 0]),
+    ...     episode=np.array([0, 0, 1]),
+    ...     step=np.array([0, 1, 0]),
+    ... )
     >>> episodes.number, episodes.length.tolist()
     (2, [2, 1])
     """
@@ -54,52 +70,49 @@ class Episodes:
     propensity: FloatArray | None = None
 
     def __post_init__(self) -> None:
+        # Columns: of one length, not empty, without negative indices.
         columns = {name: values for name, values in vars(self).items() if values is not None}
         shapes = {values.shape for values in columns.values()}
-        if len(shapes) > 1 or len(next(iter(shapes))) != 1:
+        if len(shapes) > 1 or self.state.ndim != 1:
             given = ", ".join(f"{name} {values.shape}" for name, values in columns.items())
-            raise ValueError(f"the columns of episodes must be of one length: {given}")
+            raise ParameterError(f"the columns of episodes must be of one length: {given}")
         if len(self.state) == 0:
-            raise ValueError("there are no episodes")
+            raise LogError("there are no episodes: the log has no usable record")
         for name, values in columns.items():
             object.__setattr__(self, name, frozen(values))
             if name != "propensity":
                 self._refuse(values < 0, f"has a negative {name}")
-        starts = np.diff(self.episode, prepend=-1)
-        expected = np.where(starts == 0, np.roll(self.step, 1) + 1, 0)
-        self._refuse(
-            (starts < 0) | (starts > 1) | (self.step != expected),
-            "is out of order: sort by episode and step",
-        )
-        broken = (starts == 0) & (np.roll(self.next_state, 1) != self.state)
-        self._refuse(broken, "does not start where the record before it led to")
+
+        # Order: each episode counts its steps from 0, each record starts where the last one led.
+        episode_change = np.diff(self.episode, prepend=-1)
+        continues = episode_change == 0
+        expected_step = np.where(continues, np.roll(self.step, 1) + 1, 0)
+        is_out_of_order = (episode_change < 0) | (episode_change > 1) | (self.step != expected_step)
+        self._refuse(is_out_of_order, "is out of order: sort by episode and step")
+        is_broken = continues & (np.roll(self.next_state, 1) != self.state)
+        self._refuse(is_broken, "does not start where the record before it led to")
+
+        # Propensities are probabilities of actions that were taken.
         if self.propensity is not None:
-            bad = ~((self.propensity > 0) & (self.propensity <= 1))
-            value = self.propensity[bad.argmax()]
+            is_bad = ~((self.propensity > 0) & (self.propensity <= 1))
+            value = self.propensity[is_bad.argmax()]
             self._refuse(
-                bad,
-                f"has the propensity {value}; a probability that an action was taken lies in (0, 1]",
+                is_bad,
+                f"has the propensity {value}; "
+                "the probability of an action that was taken lies in (0, 1]",
             )
 
-    def _refuse(self, bad: BoolArray, why: str) -> None:
-        if bad.any():
-            (record,) = where_first(bad)
-            raise ValueError(
-                f"record {record} (episode {self.episode[record]}, step {self.step[record]}) {why}"
-            )
-
-    def scores(self, score: FloatArray) -> FloatArray:
-        """Score of each record: [S], or broadcastable to [S, A, S], -> [N]."""
-        if score.ndim == 1:
-            return np.asarray(score[self.next_state])
-        index = (self.state, self.action, self.next_state)
-        return np.asarray(
-            score[tuple(np.minimum(i, n - 1) for i, n in zip(index, score.shape, strict=True))]
-        )
+    def _refuse(self, is_bad: BoolArray, reason: str) -> None:
+        """Raise an error that names the first bad record, if there is one."""
+        if is_bad.any():
+            (record,) = where_first(is_bad)
+            episode = self.episode[record]
+            step = self.step[record]
+            raise LogError(f"record {record} (episode {episode}, step {step}) {reason}")
 
     @property
     def number(self) -> int:
-        """E."""
+        """Number of episodes, E."""
         return int(self.episode[-1]) + 1
 
     @property
@@ -107,10 +120,17 @@ class Episodes:
         """Number of records of each episode: [E]."""
         return np.bincount(self.episode)
 
+    def scores(self, score: FloatArray) -> FloatArray:
+        """Score of each record: [S], or broadcastable to [S, A, S], -> [N]."""
+        if score.ndim == 1:
+            return np.asarray(score[self.next_state])
+        return entries(score, self.state, self.action, self.next_state)
+
     def table(self, values: FloatArray, horizon: int) -> FloatArray:
-        """The values of the first ``horizon`` steps: [N] -> [E, horizon]; zero after an episode's end."""
-        table, kept = np.zeros((self.number, horizon)), self.step < horizon
-        table[self.episode[kept], self.step[kept]] = values[kept]
+        """Values of the first ``horizon`` steps: [N] -> [E, horizon]; 0 after an episode's end."""
+        table = np.zeros((self.number, horizon))
+        is_kept = self.step < horizon
+        table[self.episode[is_kept], self.step[is_kept]] = values[is_kept]
         return table
 
 

@@ -1,7 +1,9 @@
-"""Spaces: the labels of states or actions and their indices. The only place that knows both.
+"""Spaces: the labels of states, actions or tasks, and their indices.
 
-A label is text, a number or a boolean; in a product space, a tuple of these, one for each field. Outside Python a
-label is known by its *key*: text as it is, anything else as JSON, so a product label is a JSON array.
+Users speak of labels; arrays have indices. A `Space` is the only place that knows both. A label is
+text, a number or a boolean; in a product space it is a tuple of these, one for each field. Outside
+Python a label is known by its *key*: text as it is, anything else as JSON, so that the key of a
+product label is a JSON array.
 """
 
 from __future__ import annotations
@@ -11,40 +13,41 @@ import json
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
+from functools import cached_property, partial
+from itertools import islice, pairwise
 from math import isfinite
-from typing import Any
 
 import numpy as np
 
 from pastwise._numerics.arrays import IntArray
+from pastwise.errors import LabelError, ParameterError, UnknownLabelError
 
 Label = Hashable
 
 INTERVAL = re.compile(r"\[(-?(?:inf|[\d.]+(?:e[+-]?\d+)?)), ")
-"""How the text of an interval begins; its lower end is what it sorts by."""
-
-
-MOST_COMPARED = 10_000
-"""Labels among which the nearest to an unknown one is looked for."""
+"""How the text of an interval begins; labels of intervals are sorted by their lower end."""
 
 
 def intervals(edges: Sequence[float]) -> list[str]:
-    """Labels of the intervals between ascending edges; the last has its upper edge.
+    """Labels of the intervals between ascending edges; the last one includes its upper edge.
 
     >>> intervals([0, 0.5, float("inf")])
     ['[0, 0.5)', '[0.5, inf]']
     """
-    shown = [f"{edge:g}" if float(f"{edge:g}") == edge else repr(edge) for edge in edges]
-    return [
-        *(f"[{low}, {high})" for low, high in pairwise(shown[:-1])),
-        f"[{shown[-2]}, {shown[-1]}]",
-    ]
+    shown = [_shortest_text(edge) for edge in edges]
+    labels = [f"[{low}, {high})" for low, high in pairwise(shown)]
+    labels[-1] = f"[{shown[-2]}, {shown[-1]}]"
+    return labels
+
+
+def _shortest_text(number: float) -> str:
+    """The number in its short form where that is exact, otherwise in full."""
+    short = f"{number:g}"
+    return short if float(short) == number else repr(number)
 
 
 def key_of(label: Label) -> str:
-    """A label as text: what JSON files, TOML files and the command line call it.
+    """A label as text: its name in JSON files, in TOML files and on the command line.
 
     >>> key_of("cold"), key_of(5), key_of(("cold", True))
     ('cold', '5', '["cold", true]')
@@ -53,34 +56,45 @@ def key_of(label: Label) -> str:
         return label
     if type(label) is int:
         return str(label)
-    return json.dumps(
-        label,
-        ensure_ascii=False,
-        default=lambda x: x.item() if isinstance(x, np.generic) else repr(x),
-    )
+    return json.dumps(label, ensure_ascii=False, default=_plain_or_text)
 
 
-def checked_label(label: Any) -> Label:
+def _plain_or_text(value: object) -> object:
+    """What JSON shows of a value that it does not know."""
+    return value.item() if isinstance(value, np.generic) else repr(value)
+
+
+def checked_label(label: object) -> Label:
     """A label as a plain value: text, a finite number, a boolean, or a tuple of these."""
     if isinstance(label, np.generic):
         label = label.item()
     if isinstance(label, tuple):
         return tuple(checked_label(part) for part in label)
-    if isinstance(label, (str, int)) or (isinstance(label, float) and isfinite(label)):
+    if isinstance(label, (str, int)):
         return label
-    raise ValueError(
+    if isinstance(label, float) and isfinite(label):
+        return label
+    raise LabelError(
         f"{label!r} is no label: a label is text, a finite number, a boolean, or a tuple of these"
     )
 
 
-def sort_key(label: Label) -> Any:
-    """Sorts numbers by value, intervals by their lower end, other text by its letters, tuples field by field."""
+def sort_key(label: Label) -> tuple[object, ...]:
+    """Order of labels.
+
+    Numbers sort by value, intervals by their lower end, other text alphabetically, and tuples
+    field by field.
+    """
     if isinstance(label, tuple):
         return tuple(sort_key(part) for part in label)
     if isinstance(label, str):
         interval = INTERVAL.match(label)
-        return ("interval", float(interval[1]), label) if interval else ("text", label)
-    return ("boolean" if isinstance(label, bool) else "number", label)
+        if interval:
+            return ("interval", float(interval[1]), label)
+        return ("text", label)
+    if isinstance(label, bool):
+        return ("boolean", label)
+    return ("number", label)
 
 
 @dataclass(frozen=True)
@@ -90,9 +104,10 @@ class Space:
     Attributes
     ----------
     labels : sequence
-        The labels; the index of each is its place.
+        The labels; the index of each is its position.
     fields : tuple of str
-        Names of what a label tells. In a product space there are several, and a label is a tuple of as many parts.
+        Names of the parts of a label. A product space has several fields, and each of its labels
+        is a tuple with one part for each field.
 
     Examples
     --------
@@ -108,20 +123,26 @@ class Space:
 
     def __post_init__(self) -> None:
         if len(self.labels) == 0:
-            raise ValueError("a space needs at least one label")
+            raise ParameterError("a space needs at least one label")
         if isinstance(self.labels, range):
             return
         object.__setattr__(self, "labels", tuple(self.labels))
+
+        # Labels that are their own indices need no dictionary, however many there are.
         if all(type(label) is int and label == index for index, label in enumerate(self.labels)):
             object.__setattr__(self, "labels", range(len(self.labels)))
+
         if len(self._index) != len(self.labels):
-            repeated = next(x for i, x in enumerate(self.labels) if self._index[x] != i)
-            raise ValueError(f"label {repeated!r} occurs twice; the labels of a space must differ")
+            repeated = next(
+                label for index, label in enumerate(self.labels) if self._index[label] != index
+            )
+            raise LabelError(f"label {repeated!r} occurs twice; the labels of a space must differ")
         if self.is_product:
             for label in self.labels:
                 if not isinstance(label, tuple) or len(label) != len(self.fields):
-                    raise ValueError(
-                        f"label {label!r} does not tell the fields {', '.join(self.fields)}"
+                    raise LabelError(
+                        f"label {label!r} must be a tuple with one part for each of the fields "
+                        f"{', '.join(self.fields)}"
                     )
 
     @classmethod
@@ -131,7 +152,7 @@ class Space:
 
     @classmethod
     def sorted(cls, labels: Iterable[Label], fields: tuple[str, ...] = ()) -> Space:
-        """The distinct labels in their order."""
+        """The distinct labels, sorted by `sort_key`."""
         return cls(sorted(set(labels), key=sort_key), fields)
 
     def __len__(self) -> int:
@@ -147,55 +168,114 @@ class Space:
         return {label: index for index, label in enumerate(self.labels)}
 
     @cached_property
-    def _by_key(self) -> dict[str, int]:
+    def _index_by_key(self) -> dict[str, int]:
         return {key_of(label): index for index, label in enumerate(self.labels)}
 
-    def __contains__(self, label: object) -> bool:
-        return label in self.labels if isinstance(self.labels, range) else label in self._index
+    def __contains__(self, label: Label) -> bool:
+        return self._find_label(label) is not None
 
     def has(self, label: Label) -> bool:
         """Whether this is a label, or the key of one."""
-        return label in self or self._of_key(key_of(label)) is not None
+        return self.find(label) is not None
 
-    def _of_key(self, key: str) -> int | None:
-        """Index of the label with a key, if there is one."""
-        if not isinstance(self.labels, range):
-            return self._by_key.get(key)
-        plain = key.isdecimal() and len(key) <= len(str(len(self))) and key_of(int(key)) == key
-        return int(key) if plain and int(key) < len(self) else None
+    def find(self, label: Label) -> int | None:
+        """Index of a label, or of the label with this key; None if there is none."""
+        index = self._find_label(label)
+        if index is None:
+            index = self._find_key(key_of(label))
+        return index
 
     def index(self, label: Label) -> int:
-        """Index of a label, or of its key; an unknown one is an error that names the nearest known."""
-        if isinstance(self.labels, range) and label in self.labels:
-            return self.labels.index(label)  # type: ignore[arg-type]
-        if not isinstance(self.labels, range) and label in self._index:
-            return self._index[label]
-        key = key_of(label)
-        if (index := self._of_key(key)) is not None:
-            return index
-        near = difflib.get_close_matches(
-            key, [key_of(known) for known in self.labels[:MOST_COMPARED]], n=1
-        )
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"unknown label {label!r}{hint}")
+        """Index of a label, or of the label with this key.
+
+        Raises
+        ------
+        UnknownLabelError
+            If there is none; its message names the nearest known label.
+        """
+        index = self.find(label)
+        if index is None:
+            raise UnknownLabelError(label, partial(nearest_key, label, self.labels))
+        return index
 
     def indices(self, labels: Iterable[Label]) -> IntArray:
         """Indices of many labels."""
         return np.array([self.index(label) for label in labels], dtype=np.int64)
 
+    def _find_label(self, label: Label) -> int | None:
+        if isinstance(self.labels, range):
+            return _find_number(label, len(self.labels))
+        return self._index.get(label)
+
+    def _find_key(self, key: str) -> int | None:
+        if not isinstance(self.labels, range):
+            return self._index_by_key.get(key)
+        # Longer numbers are unknown; int() would refuse very long ones.
+        if not key.isdecimal() or len(key) > len(str(len(self))):
+            return None
+        number = int(key)
+        is_known = number < len(self) and key_of(number) == key
+        return number if is_known else None
+
     def field(self, name: str) -> tuple[Space, IntArray]:
-        """The values of one field, and for each label the index of its value: [len(self)]."""
-        place = self.fields.index(name)
-        values = [label[place] for label in self.labels] if self.is_product else self.labels  # type: ignore[index]
+        """The values of one field, and the index of each label's value: [len(self)]."""
+        if name not in self.fields:
+            known = ", ".join(self.fields) or "none"
+            raise ParameterError(f"the space has no field {name!r}; its fields are {known}")
+        values: Sequence[Label] = self.labels
+        if self.is_product:
+            position = self.fields.index(name)
+            values = [label[position] for label in self.labels]  # type: ignore[index]
         space = Space.sorted(values)
         return space, space.indices(values)
 
     def union(self, other: Space) -> Space:
-        """The labels of both: the larger space if it holds the other, otherwise all of them in their order."""
+        """The labels of both.
+
+        This is the larger space, in its order, if it has all labels of the other; otherwise all
+        labels, sorted.
+        """
         if self.fields != other.fields:
-            raise ValueError(f"fields {self.fields} and {other.fields} cannot be united")
+            raise ParameterError(
+                f"spaces with the fields {self.fields} and {other.fields} cannot be united"
+            )
         if all(label in self for label in other.labels):
             return self
         if all(label in other for label in self.labels):
             return other
         return Space.sorted([*self.labels, *other.labels], self.fields)
+
+
+def _find_number(label: Label, size: int) -> int | None:
+    """Index of a label among 0, ..., size - 1: any number that equals one of them has its index.
+
+    ``label in range(size)`` would compare anything but an ``int`` with every element.
+    """
+    if type(label) is int:
+        return label if 0 <= label < size else None
+    if isinstance(label, (str, tuple)):
+        return None
+    try:
+        number = int(label)  # type: ignore[call-overload]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    is_known = number == label and 0 <= number < size
+    return number if is_known else None
+
+
+def nearest_key(label: Label, known: Sequence[Label], *, most_compared: int = 10_000) -> str | None:
+    """Key of the known label that is spelled most like this one; None if none is similar.
+
+    Parameters
+    ----------
+    label : label
+        An unknown label.
+    known : sequence of labels
+        The labels to compare it with.
+    most_compared : int
+        How many of the known labels are compared, the first ones. The default takes about a tenth
+        of a second.
+    """
+    keys = [key_of(candidate) for candidate in islice(known, most_compared)]
+    nearest = difflib.get_close_matches(key_of(label), keys, n=1)
+    return nearest[0] if nearest else None

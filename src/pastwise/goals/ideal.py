@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pastwise._numerics.arrays import (
     BoolArray,
     FloatArray,
     Indices,
-    Scalar,
+    entries,
     frozen,
     log,
     where_first,
@@ -187,31 +187,6 @@ class IdealModel:
         """Ln of the smallest positive joint value, over all transitions: [...]."""
         least = _without_zeros(self.log_transition).min(axis=-1)
         return np.asarray((least + _without_zeros(self.log_rule)).min(axis=(-2, -1)))
-
-
-def entries(table: NDArray[Scalar], *indices: Indices) -> NDArray[Scalar]:
-    """Entries of a table whose last axes these are indices of: [..., 1 or n, ...] -> [..., records].
-
-    An axis of length 1 stands for any index; it is not looked up.
-    """
-    lead, shapes = table.ndim - len(indices), {np.shape(index) for index in indices}
-    if len(shapes) > 1:
-        indices = np.broadcast_arrays(*indices)
-    shape = np.shape(indices[0])
-    found = table[
-        (
-            ...,
-            *(
-                index if size > 1 else 0
-                for index, size in zip(indices, table.shape[lead:], strict=True)
-            ),
-        )
-    ]
-    if found.shape[lead:] == shape:
-        return found
-    return np.broadcast_to(
-        found.reshape(*table.shape[:lead], *(1,) * len(shape)), (*table.shape[:lead], *shape)
-    )
 
 
 def _without_zeros(log_values: FloatArray) -> FloatArray:

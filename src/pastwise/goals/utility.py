@@ -22,10 +22,10 @@ from functools import cached_property
 
 import numpy as np
 
-from pastwise._numerics.arrays import BoolArray, FloatArray, Indices, IntArray
+from pastwise._numerics.arrays import BoolArray, FloatArray, Indices, IntArray, entries
 from pastwise.data.counts import TransitionCounts
 from pastwise.errors import ParameterError
-from pastwise.goals.ideal import IdealModel, entries
+from pastwise.goals.ideal import IdealModel
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,6 +44,7 @@ from pastwise._numerics.arrays import (
     FloatArray,
     IntArray,
     broadcast,
+    entries,
     group_sum,
     normalise,
     where_first,
@@ -51,7 +52,7 @@ from pastwise._numerics.arrays import (
 from pastwise._numerics.checks import require_memory
 from pastwise.data.counts import TransitionCounts
 from pastwise.errors import GoalError, ParameterError
-from pastwise.goals.ideal import IdealModel, entries
+from pastwise.goals.ideal import IdealModel
 from pastwise.theory.similarity import Similarity, normalised_similarity
 
 # The prior: Eq. (7)
