@@ -462,7 +462,7 @@ def test_blocks_of_a_large_sparse_model_are_worked_on_apart(
     )
     ideal = IdealModel.of(np.r_[0.5, np.full(S - 1, 0.5 / (S - 1))], num_actions=A)
     whole = [fpd(model, ideal, 5) for model in (SparseModel(matrix, A), LearnedModel(counts, 0.1))]
-    monkeypatch.setattr("pastwise.models.rows.MANY_ENTRIES", 100)
+    monkeypatch.setattr("pastwise.models.rows.ENTRIES_PER_BLOCK", 100)
     cut: list[TransitionModel] = [SparseModel(matrix, A), LearnedModel(counts, 0.1)]
     for model, expected in zip(cut, whole, strict=True):
         found = fpd(model, ideal, 5)
@@ -476,7 +476,7 @@ def test_a_batch_is_divided_among_threads(monkeypatch: pytest.MonkeyPatch) -> No
     model = DenseModel(random_rows(rng, 7, FEW, A, FEW))
     ideal = IdealModel.of(random_rows(rng, 3, 1, 1, 1, FEW), num_actions=A)
     expected = fpd(model, ideal, 5)
-    monkeypatch.setattr("pastwise.models.rows.MUCH_WORK", 100)
+    monkeypatch.setattr("pastwise.models.rows.WORK_PER_THREAD", 100)
     monkeypatch.setattr("pastwise.models.rows.CORES", 4)
     found = fpd(model, ideal, 5)
     assert found.policy.shape == (3, 7, 5, FEW, A)
@@ -490,7 +490,7 @@ def test_a_large_tensor_is_read_to_and_fro(monkeypatch: pytest.MonkeyPatch) -> N
     transition, values = random_rows(rng, 50, A, 50), rng.normal(size=50)
     ideal = IdealModel.of(random_rows(rng, 50), num_actions=A)
     whole = DenseModel(transition)
-    monkeypatch.setattr("pastwise.models.dense.LARGE_BLOCK", 10_000)
+    monkeypatch.setattr("pastwise.models.dense.BLOCK_BYTES", 10_000)
     cut = DenseModel(transition)
     for _ in range(3):
         np.testing.assert_allclose(cut.expect(values), whole.expect(values), rtol=1e-12)
@@ -658,10 +658,10 @@ def test_designs_are_made_while_the_interpreter_ends() -> None:
         import threading, time
         import numpy as np
         import pastwise as pw
-        import pastwise.models.rows as entries
-        entries.MUCH_WORK, entries.CORES = 100, 2
-        rows = np.random.default_rng(0).dirichlet(np.ones(5), (20, 5, 2))
-        run = lambda: pw.design(pw.DenseModel(rows), pw.IdealModel.of(np.full(5, 0.2), num_actions=2), 3)
+        import pastwise.models.rows as rows
+        rows.WORK_PER_THREAD, rows.CORES = 100, 2
+        tensor = np.random.default_rng(0).dirichlet(np.ones(5), (20, 5, 2))
+        run = lambda: pw.design(pw.DenseModel(tensor), pw.IdealModel.of(np.full(5, 0.2), num_actions=2), 3)
         run()
         threading.Thread(target=lambda: (threading.main_thread().join(), time.sleep(0.2), run(), print("done"))).start()
     """

@@ -1,1 +1,1 @@
-"""What follows an action: known, learned, uncertain."""
+"""What follows an action: transition models that are known, learned, or uncertain."""

@@ -1,23 +1,20 @@
-"""Transition models: what the design needs to know of a system, however it is stored.
+"""Transition models: what a design needs to know of a system, independent of how it is stored.
 
-Three models stand behind one protocol. A *dense* one is the tensor p(next_state | state, action). A *sparse* one
-keeps its non-zeros. A *learned* one is the mean of a Dirichlet posterior, (count + background) / total: sparse counts
-plus a constant, so the dense tensor is never needed. ``-inf`` is a legal value everywhere; ``0 * (-inf)`` counts as
-0.
+Three models implement one protocol. A *dense* one is the tensor p(next_state | state, action). A
+*sparse* one keeps its non-zeros. A *learned* one is the mean of a Dirichlet posterior,
+(count + background) / total: sparse counts plus a constant, so the dense tensor is never needed.
+``-inf`` is a legal value everywhere; ``0 * (-inf)`` counts as 0.
 """
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from pastwise._numerics.arrays import (
-    FloatArray,
-    IntArray,
-)
+from pastwise._numerics.arrays import FloatArray, IntArray
 
 
 class TransitionModel(Protocol):
-    """What the design needs to know of a system, however it is stored."""
+    """Expectations of functions of the next state, and the negentropy of each row."""
 
     @property
     def num_states(self) -> int:
@@ -40,10 +37,18 @@ class TransitionModel(Protocol):
         ...
 
     def plan(self, now: FloatArray, policy: FloatArray, log_gamma: FloatArray) -> None:
-        """Fill in the rules [kept, batch, S * A] of the first epochs, and ln gamma [H + 1, batch, S], from the end on.
+        """Run the backward recursion of Theorem 1 and write its results in place.
 
-        Theorem 1, given ``now``, ln ideal.rule - alpha: [1 or H, batch, S * A]. The batch is of as many goals, or of
-        each system, or of systems within goals.
+        The batch consists of goals, of systems, or of systems within goals.
+
+        Parameters
+        ----------
+        now : [1 or H, batch, S * A]
+            ln ideal.rule - alpha.
+        policy : [kept, batch, S * A]
+            Rules of the first epochs. Written to.
+        log_gamma : [H + 1, batch, S]
+            Written to.
         """
         ...
 
@@ -52,7 +57,7 @@ class TransitionModel(Protocol):
         ...
 
     def expect_each(self, values: FloatArray) -> FloatArray:
-        """The same for values that depend on state and action too: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
+        """E[values(state, action, next_state)]: [..., 1 or S, 1 or A, S] -> [..., S, A]."""
         ...
 
     def row(self, state: IntArray, action: IntArray) -> FloatArray:

@@ -21,7 +21,7 @@ batches of systems and goals, in compiled code:
     design, first_rule    compute ln ideal.rule - alpha and allocate the results;
     TransitionModel.plan  runs the recursion: one compiled loop over the entries of sparse rows
                           (`kernels.plan`), or one BLAS product per epoch for large dense models;
-    kernels.settle        finishes an epoch: from E[ln gamma(next_state)] to the rule and ln gamma.
+    kernels.softmax_rule  finishes an epoch: from E[ln gamma(next_state)] to the rule and ln gamma.
 
 *Zeros.* A zero in the ideal forbids: an action that may lead to it gets probability exactly 0. A
 state without a feasible action has ln gamma = -inf and a rule of zeros; that is an error only when
@@ -58,7 +58,7 @@ from pastwise._numerics.checks import checked_probabilities, require_memory
 from pastwise.errors import InfeasibleError, ParameterError
 from pastwise.goals.ideal import IdealModel
 from pastwise.models.base import TransitionModel
-from pastwise.models.rows import require_last
+from pastwise.models.rows import require_systems_last
 
 
 def theorem_1(
@@ -226,7 +226,7 @@ def _solve(
 
     # Systems and goals form one batch.
     batch = now.shape[1:-2]
-    require_last(model.shape, batch)
+    require_systems_last(model.shape, batch)
     size = prod(batch)
     require_memory(
         "the rules of all epochs", (size, num_kept, S, A), "first_rule gives the first alone"
