@@ -34,7 +34,6 @@ from pastwise import (
     run,
 )
 from pastwise._numerics.arrays import FloatArray, sample
-from pastwise.theory.closed_loop import uniform_rule
 from tests.helpers.oracles import World, counts_of_list, random_rows
 
 HORIZON = 4
@@ -204,9 +203,6 @@ def observed(agent: Agent, memory: Any, log: Transitions) -> Any:
 
 
 def test_rand_takes_every_allowed_action_alike() -> None:
-    """Paper: Eq. (15) [eq:random_strategy]."""
-    free = IdealModel.of([0.5, 0.5], num_actions=4)
-    np.testing.assert_array_equal(uniform_rule(free), [[0.25] * 4])
     agent = Rand(ALONE.ideal)
     np.testing.assert_array_equal(
         rules_everywhere(agent, agent.start(ALONE.counts)), ALONE.ideal.allowed / 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
 
 import numpy as np
 import pytest
@@ -50,78 +49,12 @@ S, A, H = 2, 3, 3
 def small_loop(seed: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Transition model, initial distribution and a policy of H rules, some of their entries zero."""
     rng = np.random.default_rng(seed)
-    transition, initial, policy = (
-        random_rows(rng, S, A, S),
-        random_rows(rng, S),
-        random_rows(rng, H, S, A),
-    )
-    transition[0, 1], policy[1, 1] = [0.0, 1.0], [0.0, 0.4, 0.6]
+    transition = random_rows(rng, S, A, S)
+    initial = random_rows(rng, S)
+    policy = random_rows(rng, H, S, A)
+    transition[0, 1] = [0.0, 1.0]
+    policy[1, 1] = [0.0, 0.4, 0.6]
     return transition, initial, policy
-
-
-def test_probability_of_a_trajectory_is_the_product_of_its_factors() -> None:
-    """Over all trajectories these products sum to one.
-
-    Paper: Definition 2 [def:closed_loop_descr], Eq. (1) [eq:closed-loop_beh].
-    """
-    transition, initial, policy = small_loop(0)
-    system, total = FiniteSystem(DenseModel(transition), initial), 0.0
-    for start in range(S):
-        for s, a in zip(*trajectories(S, A, H, start), strict=True):
-            factors = [transition[s[t], a[t], s[t + 1]] * policy[t, s[t], a[t]] for t in range(H)]
-            found = float(
-                np.exp(log_probability(system.model, system.initial, policy, Trajectory(s, a)))
-            )
-            assert found == pytest.approx(initial[start] * prod(factors))
-            total += found
-    assert total == pytest.approx(1)
-
-
-def test_one_rule_serves_every_epoch() -> None:
-    transition, initial, policy = small_loop(1)
-    system, trajectory = (
-        FiniteSystem(DenseModel(transition), initial),
-        Trajectory(np.array([0, 1, 1, 0]), np.arange(H)),
-    )
-    repeated = log_probability(system.model, system.initial, policy[[0, 0, 0]], trajectory)
-    assert log_probability(system.model, system.initial, policy[:1], trajectory) == repeated
-
-
-def test_probabilities_of_a_batch_are_those_of_each_run_alone() -> None:
-    rng = np.random.default_rng(2)
-    transition, initial, policy = (
-        random_rows(rng, 4, S, A, S),
-        random_rows(rng, 4, S),
-        random_rows(rng, 4, H, S, A),
-    )
-    states, actions = rng.integers(S, size=(4, H + 1)), rng.integers(A, size=(4, H))
-    system, trajectory = FiniteSystem(DenseModel(transition), initial), Trajectory(states, actions)
-    for shared in (False, True):
-        policies = np.stack([policy[0]] * 4) if shared else policy
-        alone = [
-            log_probability(DenseModel(p), start, rules, Trajectory(s, a))
-            for p, start, rules, s, a in zip(
-                transition, initial, policies, states, actions, strict=True
-            )
-        ]
-        np.testing.assert_allclose(
-            log_probability(
-                system.model, system.initial, policy[0] if shared else policy, trajectory
-            ),
-            alone,
-        )
-
-
-def test_policy_of_another_length_is_refused() -> None:
-    transition, initial, policy = small_loop(3)
-    system, trajectory = (
-        FiniteSystem(DenseModel(transition), initial),
-        Trajectory(np.array([0, 1, 1, 0]), np.arange(H)),
-    )
-    with pytest.raises(
-        ValueError, match="a policy of 2 rules does not fit a trajectory of 3 epochs"
-    ):
-        log_probability(system.model, system.initial, policy[:2], trajectory)
 
 
 def test_trajectories_occur_as_often_as_their_probability_says() -> None:

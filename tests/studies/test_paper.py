@@ -30,8 +30,7 @@ from pastwise.theory.fpd import mdp_optimum
 
 
 def test_the_ideals_are_the_papers() -> None:
-    """Paper: Eqs. (11) [eq:past_model_1], (12) [eq:past_model_12], (13) [eq:past_model_3], (14)
-    [eq:current_ideal_model_1]."""
+    """Each past by its name, and the current goal; `theory.closed_loop` cites the equations."""
     expected = {
         "p1": [0.99998, 1e-5, 1e-5],
         "p12": [0.499995, 0.499995, 1e-5],

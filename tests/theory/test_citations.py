@@ -1,56 +1,37 @@
-"""Every equation, definition, theorem and algorithm of the paper is cited by code and by a test."""
+"""Every numbered item of the paper is cited by code and by a test, and the page of them is current."""
 
-import re
+import runpy
 from pathlib import Path
-
-import pytest
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
+GENERATOR: dict[str, Any] = runpy.run_path(str(ROOT / "docs" / "generators" / "equations.py"))
 
-ITEMS = {
-    "Definition 1": "MDP",
-    "Definition 2": "def:closed_loop_descr",
-    "Definition 3": "def:ideal_closed-loop_beh",
-    "Definition 4": "def:FPD_opt_dec",
-    "Definition 5": "def:similarity",
-    "Definition 6": "def:similarity_norm",
-    "Theorem 1": "th:solution_FPD",
-    "Algorithm 1": "alg:alg_exploration",
-    "Eq. (1)": "eq:closed-loop_beh",
-    "Eq. (2)": "eq:closed-loop_factoris",
-    "Eq. (3)": "eq:similarity",
-    "Eq. (4)": "eq:similarity_norm",
-    "Eq. (5)": "eq:closed-loop_beh_data",
-    "Eq. (6)": "eq:weighted_bayes",
-    "Eq. (7)": "eq:dirichlet_prior",
-    "Eq. (8)": "eq:posterior",
-    "Eq. (9)": "eq:estimated_opt_dec_rule_theory",
-    "Eq. (10)": "eq:estimated_dec_rule",
-    "Eq. (11)": "eq:past_model_1",
-    "Eq. (12)": "eq:past_model_12",
-    "Eq. (13)": "eq:past_model_3",
-    "Eq. (14)": "eq:current_ideal_model_1",
-    "Eq. (15)": "eq:random_strategy",
-}
-"""All numbered items of the paper, with the label of each."""
+ITEMS = {(item.name, item.label) for item in GENERATOR["ITEMS"]}
 
 
-CITATION = re.compile(r"((?:Definition|Theorem|Algorithm) \d+|(?:Eqs?\. )?\((\d+)\)) \[([\w:-]+)\]")
-"""``Eq. (10) [eq:...]``, ``Theorem 1 [th:...]``; in a list of equations the later ones lack the word."""
+def cited(folder: Path, *, by_functions: bool = False) -> set[tuple[str, str]]:
+    """Pairs of name and label cited in a folder, by anything or by functions and classes alone."""
+    found = GENERATOR["citations"](folder)
+    return {(each.name, each.label) for each in found if each.owner or not by_functions}
 
 
-def citations(folder: str) -> set[tuple[str, str]]:
-    """Pairs of item and label that the texts of a folder cite."""
-    here = Path(__file__).name
-    texts = (
-        " ".join(p.read_text().split()) for p in (ROOT / folder).rglob("*.py") if p.name != here
-    )
-    found = (match for text in texts for match in CITATION.finditer(text))
-    return {(f"Eq. ({match[2]})" if match[2] else match[1], match[3]) for match in found}
+def test_every_item_of_the_paper_is_cited_by_a_function_and_by_a_test() -> None:
+    assert ITEMS - cited(GENERATOR["THEORY"], by_functions=True) == set()
+    assert ITEMS - cited(GENERATOR["TESTS"], by_functions=True) == set()
 
 
-@pytest.mark.parametrize("folder", ["src/pastwise", "tests"])
-def test_every_item_of_the_paper_is_cited_and_none_wrongly(folder: str) -> None:
-    cited = citations(folder)
-    assert set(ITEMS.items()) - cited == set()
-    assert cited - set(ITEMS.items()) == set()
+def test_no_item_is_cited_by_a_wrong_number_or_label() -> None:
+    assert cited(ROOT / "src") | cited(ROOT / "tests") <= ITEMS
+
+
+def test_theory_is_the_only_home_of_citations() -> None:
+    package = ROOT / "src" / "pastwise"
+    others = [path for path in package.rglob("*.py") if path.parent.name != "theory"]
+    assert [path for path in others if "Paper:" in path.read_text(encoding="utf-8")] == []
+
+
+def test_page_of_equations_is_current() -> None:
+    """Run ``python docs/generators/equations.py`` after a change of citations."""
+    page: Path = GENERATOR["PAGE"]
+    assert page.read_text(encoding="utf-8") == GENERATOR["render"]()

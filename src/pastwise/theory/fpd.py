@@ -28,7 +28,8 @@ state without a feasible action has ln gamma = -inf and a rule of zeros; that is
 its rule is requested.
 
 *Rewards.* A Markov decision process is the special case with the reward
--ln (transition * rule / (ideal.transition * ideal.rule)): its expected total is -D(p || ideal).
+-ln (transition * rule / (ideal.transition * ideal.rule)): its expected total is minus the
+divergence.
 
 Paper: Definition 4 [def:FPD_opt_dec], Theorem 1 [th:solution_FPD],
 Eq. (2) [eq:closed-loop_factoris].
@@ -62,7 +63,7 @@ from pastwise.models.rows import require_systems_last
 
 
 def theorem_1(
-    transition: FloatArray, ideal_transition: FloatArray, ideal_rule: FloatArray, horizon: int
+    transition: FloatArray, ideal_transition: ArrayLike, ideal_rule: ArrayLike, horizon: int
 ) -> tuple[FloatArray, FloatArray]:
     """Optimal policy [H, S, A] and ln gamma [H + 1, S] of one system and one goal.
 
@@ -98,8 +99,8 @@ def theorem_1(
 def divergence(
     transition: FloatArray,
     policy: FloatArray,
-    ideal_transition: FloatArray,
-    ideal_rule: FloatArray,
+    ideal_transition: ArrayLike,
+    ideal_rule: ArrayLike,
 ) -> FloatArray:
     """Divergence of the closed loop from the ideal, by state at the start: [S].
 
