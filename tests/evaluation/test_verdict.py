@@ -34,7 +34,7 @@ def test_few_samples_give_no_verdict() -> None:
 
 
 def test_more_certainty_is_needed_against_what_was_done() -> None:
-    """96 % of the samples favour the rule: enough against random, not against the log it is from."""
+    """96 % of the samples favour the rule: enough against random, not against its own log."""
     mostly = np.concatenate([np.full(4, -1.0), np.full(96, 1.0)])
     differences = {"random": mostly, "logged": mostly, "extra": mostly}
     assert verdicts(differences) == {

@@ -53,6 +53,17 @@ def counts_of(log: Transitions, num_states: int, num_actions: int) -> Transition
     )
 
 
+def simulated_counts(
+    transition: FloatArray, number: int, rng: np.random.Generator
+) -> TransitionCounts:
+    """Counts of transitions [S, A, S] from uniformly random states and actions."""
+    num_states, num_actions, _ = transition.shape
+    s = rng.integers(num_states, size=number)
+    a = rng.integers(num_actions, size=number)
+    n = (transition[s, a].cumsum(axis=-1) < rng.random(number)[:, None]).sum(axis=-1)
+    return counts_of(Transitions(s, a, n), num_states, num_actions)
+
+
 def log_of(log: Sequence[Record]) -> Transitions:
     """A list of records as arrays."""
     return Transitions(*np.array(log, dtype=np.int64).reshape(-1, 3).T)

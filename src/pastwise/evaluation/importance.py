@@ -13,7 +13,8 @@ episodes i:
 The *weighted doubly robust* estimate weights only what a model did not predict. With Q_t and V_t,
 the values of the rule on the model from step t on,
 
-    mean_i V_0(state_0) + sum_t  sum_i weight_t (u_t - Q_t + V_{t+1}(next_state_t)) / sum_i weight_t.
+    mean_i V_0(state_0)
+    + sum_t  sum_i weight_t (u_t - Q_t + V_{t+1}(next_state_t)) / sum_i weight_t.
 
 Both are the self-normalised sum of a *gain* under a *weight*, each [E, steps]; so is the plain
 mean, whose weights are one. The intervals are percentiles of a bootstrap over episodes, which keeps

@@ -21,10 +21,9 @@ from pastwise._numerics.arrays import FloatArray, IntArray, normalise
 from pastwise._numerics.threads import CORES
 from pastwise.errors import ParameterError
 from pastwise.evaluation.criterion import Criterion
-from pastwise.goals.ideal import IdealModel
 from pastwise.models.base import TransitionModel
 from pastwise.models.samples import DrawnModels, TransitionPosterior
-from pastwise.theory.fpd import alpha, require_horizon
+from pastwise.theory.fpd import require_horizon
 
 OPTIMUM = "optimum"
 """Name of the optimal policy of each sampled model."""
@@ -55,16 +54,6 @@ def policy_value(
     for _ in range(horizon):
         value = now + (rule * model.expect(value)).sum(axis=-1)
     return value
-
-
-def divergence_cost(model: TransitionModel, ideal: IdealModel, rule: FloatArray) -> FloatArray:
-    """Expected cost of each decision whose total is the divergence from the ideal: [..., S, A].
-
-    Minus `theory.fpd.implied_reward`, expected over the next state.
-    """
-    taken = rule > 0
-    ratio = np.where(taken, np.log(np.where(taken, rule, 1.0)) - ideal.log_rule, 0.0)
-    return alpha(model, ideal) + ratio
 
 
 def value_until_absorption(

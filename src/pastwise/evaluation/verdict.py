@@ -86,7 +86,7 @@ def verdicts(
 def is_alarming(
     differences: Mapping[str, FloatArray], thresholds: Thresholds = DEFAULT_THRESHOLDS
 ) -> bool:
-    """Whether the differences [samples] to ``logged`` and to ``random`` warn of negative transfer."""
+    """Whether negative transfer is likely, by the differences to ``logged`` and ``random``."""
     probability_of_harm = (differences["random"] < 0).mean()
     if probability_of_harm > thresholds.alarm_probability:
         return True
