@@ -56,7 +56,7 @@ ITEMS = (
 """All numbered items of the paper, in its order."""
 
 CITATION = re.compile(r"((?:Definition|Theorem|Algorithm) \d+|(?:Eqs?\. )?\((\d+)\)) \[([\w:-]+)\]")
-"""``Eq. (10) [eq:...]``, ``Theorem 1 [th:...]``; in a list of equations the later ones lack "Eq."."""
+"""``Eq. (10) [eq:...]``, ``Theorem 1 [th:...]``; in a list, later equations lack the "Eq."."""
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,13 @@ from itertools import product
 import numpy as np
 from hypothesis import strategies as st
 
-from pastwise import DenseModel, FiniteSystem, IdealModel, Space, TransitionCounts, Transitions
 from pastwise._numerics.arrays import FloatArray, IntArray
+from pastwise.data.counts import TransitionCounts
+from pastwise.data.records import Transitions
+from pastwise.data.space import Space
+from pastwise.goals.ideal import IdealModel
+from pastwise.models.dense import DenseModel
+from pastwise.simulation.loop import FiniteSystem
 
 Record = tuple[int, int, int]
 

@@ -1,4 +1,4 @@
-"""Every numbered item of the paper is cited by code and by a test, and the page of them is current."""
+"""Code and tests cite every numbered item of the paper, and the page of equations is current."""
 
 import runpy
 from pathlib import Path

@@ -14,7 +14,9 @@ from pastwise.models.dense import DenseModel
 from pastwise.theory.closed_loop import ideal_preferring, log_probability, uniform_rule
 from tests.helpers.oracles import random_ideal, random_rows, trajectories
 
-S, A, H = 2, 3, 3
+S = 2
+A = 3
+H = 3
 TRAJECTORY = Trajectory(np.array([0, 1, 1, 0]), np.arange(H))
 
 

@@ -10,20 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pastwise import (
-    TL,
-    UCB,
-    EpsilonGreedy,
-    Gate,
-    IdealModel,
-    PosteriorSampling,
-    Space,
-    TLExplore,
-    TransitionCounts,
-    Transitions,
-)
 from pastwise._numerics.arrays import FloatArray, normalise
-from pastwise.theory.exploration import Here
+from pastwise.data.counts import TransitionCounts
+from pastwise.data.records import Transitions
+from pastwise.data.space import Space
+from pastwise.goals.ideal import IdealModel
+from pastwise.methods.tl import TL
+from pastwise.methods.tl_explore import TLExplore
+from pastwise.theory.exploration import UCB, EpsilonGreedy, Gate, Here, PosteriorSampling
 
 similarities = st.lists(st.integers(0, 8).map(lambda eighths: eighths / 8), max_size=12)
 
@@ -41,7 +35,8 @@ def test_gate_is_open_while_the_mean_of_the_last_similarities_is_below_the_thres
 
     Paper: Algorithm 1 [alg:alg_exploration], its outer condition.
     """
-    gate, queue = Gate(threshold, size), deque(past, maxlen=size)
+    gate = Gate(threshold, size)
+    queue = deque(past, maxlen=size)
     window = gate.start(np.array(past))
 
     def expected() -> bool:
@@ -66,9 +61,12 @@ def test_gate_without_any_record_is_open() -> None:
 
 
 def test_gates_of_a_batch_are_those_of_each_run_alone() -> None:
-    rng, gate = np.random.default_rng(0), Gate(threshold=0.5, window=3)
-    past, new = rng.uniform(size=(2, 4, 5)), rng.uniform(size=(20, 2, 4))
-    together, alone = gate.start(past), {run: gate.start(past[run]) for run in np.ndindex(2, 4)}
+    rng = np.random.default_rng(0)
+    gate = Gate(threshold=0.5, window=3)
+    past = rng.uniform(size=(2, 4, 5))
+    new = rng.uniform(size=(20, 2, 4))
+    together = gate.start(past)
+    alone = {run: gate.start(past[run]) for run in np.ndindex(2, 4)}
     seen = set()
     for similarity in new:
         together.push(similarity)
@@ -131,18 +129,19 @@ def test_ucb_takes_the_untried_first_and_then_the_largest_bound() -> None:
     )
 
 
-def test_posterior_sampling_draws_from_the_dirichlet_posterior() -> None:
-    """20,000 draws: means and variances within 6 standard errors."""
-    rng, V = np.random.default_rng(0), np.array([2.0, 0.5, 1.0])
+def test_posterior_sampling_samples_the_dirichlet_posterior() -> None:
+    """20,000 samples: means and variances within 6 standard errors."""
+    rng = np.random.default_rng(0)
+    V = np.array([2.0, 0.5, 1.0])
     place = here(
         np.broadcast_to(V, (20_000, 3)), np.zeros((20_000, 3)), np.full((20_000, 3), 1 / 3)
     )
-    drawn = PosteriorSampling()(place, rng)
+    sampled = PosteriorSampling()(place, rng)
     mean = V / V.sum()
     variance = mean * (1 - mean) / (V.sum() + 1)
-    np.testing.assert_allclose(drawn.sum(axis=-1), 1)
-    assert (np.abs(drawn.mean(axis=0) - mean) < 6 * np.sqrt(variance / 20_000)).all()
-    np.testing.assert_allclose(drawn.var(axis=0), variance, rtol=0.1)
+    np.testing.assert_allclose(sampled.sum(axis=-1), 1)
+    assert (np.abs(sampled.mean(axis=0) - mean) < 6 * np.sqrt(variance / 20_000)).all()
+    np.testing.assert_allclose(sampled.var(axis=0), variance, rtol=0.1)
 
 
 def test_posterior_sampling_of_next_to_nothing_and_of_the_forbidden() -> None:

@@ -1,4 +1,4 @@
-"""Fully Probabilistic Design against brute force, and the Markov decision process that it generalises."""
+"""Fully Probabilistic Design by hand and by brute force, and Markov decision processes."""
 
 from __future__ import annotations
 
@@ -13,22 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
-from pastwise import (
-    DenseModel,
-    FiniteSystem,
-    IdealModel,
-    InfeasibleError,
-    LearnedModel,
-    Trajectory,
-    TransitionModel,
-    design,
-    first_rule,
-    implied_reward,
-    log_probability,
-    mdp_optimum,
-)
 from pastwise._numerics.arrays import FloatArray
-from pastwise.theory.fpd import alpha
+from pastwise.data.records import Trajectory
+from pastwise.errors import InfeasibleError
+from pastwise.goals.ideal import IdealModel
+from pastwise.models.base import TransitionModel
+from pastwise.models.dense import DenseModel
+from pastwise.models.learned import LearnedModel
+from pastwise.theory.closed_loop import log_probability
+from pastwise.theory.fpd import alpha, design, first_rule, implied_reward, mdp_optimum
 from tests.helpers.oracles import (
     counts_of,
     divergence,
@@ -57,26 +50,24 @@ def repeated(rule: FloatArray, horizon: int = H) -> FloatArray:
 def test_divergence_attained_by_the_library_own_closed_loop() -> None:
     """The same sum, with the probability of each trajectory as `log_probability` gives it.
 
-    Paper: Definition 2 [def:closed_loop_descr], Eq. (1) [eq:closed-loop_beh], Theorem 1 [th:solution_FPD].
+    Paper: Definition 2 [def:closed_loop_descr], Eq. (1) [eq:closed-loop_beh],
+    Theorem 1 [th:solution_FPD].
     """
-    rng, S, A, start = np.random.default_rng(8), 2, 2, 1
-    transition, wanted, wanted_rule = (
-        random_rows(rng, S, A, S),
-        random_rows(rng, S, A, S),
-        random_rows(rng, S, A),
-    )
+    rng = np.random.default_rng(8)
+    S = 2
+    A = 2
+    start = 1
+    transition = random_rows(rng, S, A, S)
+    wanted = random_rows(rng, S, A, S)
+    wanted_rule = random_rows(rng, S, A)
     plan = design(DenseModel(transition), IdealModel.of(wanted, wanted_rule), H)
-    loop, dream = (
-        FiniteSystem(DenseModel(tensor), np.eye(S)[start]) for tensor in (transition, wanted)
-    )
+    initial = np.eye(S)[start]
     total = 0.0
     for states, actions in zip(*trajectories(S, A, H, start), strict=True):
         trajectory = Trajectory(states, actions)
-        log_p = log_probability(loop.model, loop.initial, plan.policy, trajectory)
-        total += float(
-            np.exp(log_p)
-            * (log_p - log_probability(dream.model, dream.initial, wanted_rule[None], trajectory))
-        )
+        log_p = log_probability(DenseModel(transition), initial, plan.policy, trajectory)
+        log_q = log_probability(DenseModel(wanted), initial, wanted_rule[None], trajectory)
+        total += float(np.exp(log_p) * (log_p - log_q))
     assert total == pytest.approx(-plan.log_gamma[0, start])
 
 
@@ -97,7 +88,8 @@ def test_alpha_and_the_last_epoch_by_hand() -> None:
 
 def test_ideal_that_the_system_can_follow_is_followed_at_no_divergence() -> None:
     rng = np.random.default_rng(10)
-    transition, rule = random_rows(rng, 3, 2, 3), random_rows(rng, 3, 2)
+    transition = random_rows(rng, 3, 2, 3)
+    rule = random_rows(rng, 3, 2)
     plan = design(DenseModel(transition), IdealModel.of(transition, rule), 5)
     np.testing.assert_allclose(plan.policy, repeated(rule, 5))
     np.testing.assert_allclose(plan.log_gamma, 0, atol=1e-14)
@@ -123,14 +115,11 @@ def test_new_names_of_states_and_actions_only_rename_the_policy(
 ) -> None:
     """States s are renamed state[s], actions a are renamed action[a]."""
     rng = np.random.default_rng(seed)
-    transition, wanted, rule = (
-        random_rows(rng, 3, 2, 3),
-        random_rows(rng, 3, 2, 3),
-        random_rows(rng, 3, 2),
-    )
-    new_transition, new_wanted = (
-        renamed(tensor, state, action, state) for tensor in (transition, wanted)
-    )
+    transition = random_rows(rng, 3, 2, 3)
+    wanted = random_rows(rng, 3, 2, 3)
+    rule = random_rows(rng, 3, 2)
+    new_transition = renamed(transition, state, action, state)
+    new_wanted = renamed(wanted, state, action, state)
     plan = design(DenseModel(transition), IdealModel.of(wanted, rule), H)
     new = design(
         DenseModel(new_transition), IdealModel.of(new_wanted, renamed(rule, state, action)), H
@@ -143,17 +132,16 @@ def test_new_names_of_states_and_actions_only_rename_the_policy(
 
 def test_first_rule_is_that_of_the_whole_design() -> None:
     rng = np.random.default_rng(11)
-    model, ideal = DenseModel(random_rows(rng, 4, 3, 2, 3)), random_ideal(rng, 3, 2)
+    model = DenseModel(random_rows(rng, 4, 3, 2, 3))
+    ideal = random_ideal(rng, 3, 2)
     np.testing.assert_array_equal(first_rule(model, ideal, 5), design(model, ideal, 5).policy[:, 0])
 
 
 def test_time_dependent_rules_are_broadcast() -> None:
     rng = np.random.default_rng(12)
-    model, ideal, rule = (
-        DenseModel(random_rows(rng, 3, 2, 3)),
-        random_ideal(rng, 3, 2),
-        random_rows(rng, H, 1, 2),
-    )
+    model = DenseModel(random_rows(rng, 3, 2, 3))
+    ideal = random_ideal(rng, 3, 2)
+    rule = random_rows(rng, H, 1, 2)
     full = design(model, ideal, H, rules=np.broadcast_to(rule, (H, 3, 2)))
     np.testing.assert_array_equal(design(model, ideal, H, rules=rule).policy, full.policy)
     same = design(model, ideal, H, rules=ideal.rule)
@@ -171,7 +159,7 @@ TRAP = np.array(
         [[1.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]],
     ]
 )
-"""From state 2 every action may lead to the trap, state 3; from states 0 and 1 some actions may lead to 2 or to 3."""
+"""From state 2 every action may lead to the trap, state 3; from 0 and 1, some to 2 or 3."""
 
 NO_TRAP = np.array([0.5, 0.25, 0.25, 0.0])
 
@@ -201,7 +189,7 @@ def test_actions_that_may_lead_to_a_forbidden_state_get_exactly_nothing() -> Non
         )
 
 
-def test_state_without_a_feasible_action_is_an_error_only_when_its_rule_is_asked_for() -> None:
+def test_state_without_a_feasible_action_is_an_error_only_when_its_rule_is_requested() -> None:
     plan = design(DenseModel(TRAP), IdealModel.of(NO_TRAP, num_actions=3), H)
     np.testing.assert_allclose(plan.rule(0), [1, 0, 0])
     with pytest.raises(InfeasibleError, match="state 2 has no feasible action"):
@@ -212,15 +200,16 @@ def test_state_without_a_feasible_action_is_an_error_only_when_its_rule_is_asked
 
 def test_hard_zeros_that_depend_on_state_and_action() -> None:
     """Zeros in the ideal transition and in the ideal rule; brute force agrees with what is left."""
-    rng, S, A = np.random.default_rng(14), 3, 3
-    transition, wanted, rule = (
-        random_rows(rng, S, A, S),
-        random_rows(rng, S, A, S),
-        random_rows(rng, S, A),
-    )
+    rng = np.random.default_rng(14)
+    S = 3
+    A = 3
+    transition = random_rows(rng, S, A, S)
+    wanted = random_rows(rng, S, A, S)
+    rule = random_rows(rng, S, A)
     wanted[0, 1] = [0.0, 0.5, 0.5]
     rule[1] = [0.0, 0.4, 0.6]
-    transition[2, 0], wanted[2, 0] = [0.5, 0.5, 0.0], [0.3, 0.7, 0.0]
+    transition[2, 0] = [0.5, 0.5, 0.0]
+    wanted[2, 0] = [0.3, 0.7, 0.0]
     plan = design(DenseModel(transition), IdealModel.of(wanted, rule), H)
     zeros = np.zeros((S, A), dtype=bool)
     zeros[0, 1] = zeros[1, 0] = True
@@ -234,12 +223,12 @@ def test_hard_zeros_that_depend_on_state_and_action() -> None:
 def test_mask_of_allowed_actions_gives_exact_zeros_and_the_best_of_what_is_left(
     timed: bool,
 ) -> None:
-    rng, S, A = np.random.default_rng(15), 2, 3
-    transition, wanted, rules = (
-        random_rows(rng, S, A, S),
-        random_rows(rng, S),
-        random_rows(rng, H, S, A),
-    )
+    rng = np.random.default_rng(15)
+    S = 2
+    A = 3
+    transition = random_rows(rng, S, A, S)
+    wanted = random_rows(rng, S)
+    rules = random_rows(rng, H, S, A)
     rules = rules if timed else repeated(rules[0])
     allowed = np.array([[True, False, True], [False, True, True]])
     ideal = IdealModel.of(wanted, rules[0], allowed=allowed)
@@ -299,11 +288,9 @@ def test_batch_of_models_with_several_goals_is_each_pair_alone(
 
 def test_goals_that_differ_in_their_rules_alone() -> None:
     rng = np.random.default_rng(17)
-    model, wanted, rules = (
-        DenseModel(random_rows(rng, 3, 2, 3)),
-        random_rows(rng, 3),
-        random_rows(rng, 5, 3, 2),
-    )
+    model = DenseModel(random_rows(rng, 3, 2, 3))
+    wanted = random_rows(rng, 3)
+    rules = random_rows(rng, 5, 3, 2)
     alone = [design(model, IdealModel.of(wanted, rule), H) for rule in rules]
     together = design(model, IdealModel.of(wanted, rules), H)
     np.testing.assert_allclose(together.policy, [plan.policy for plan in alone])
@@ -373,10 +360,16 @@ def test_divergence_is_the_expected_total_of_an_implied_reward() -> None:
 
     Paper: Eq. (2) [eq:closed-loop_factoris].
     """
-    rng, S, A = np.random.default_rng(18), 3, 2
-    transition, wanted = random_rows(rng, S, A, S), random_rows(rng, S, A, S)
-    rule, wanted_rule = random_rows(rng, S, A), random_rows(rng, S, A)
-    transition[0, 0], wanted[0, 0], rule[1] = [0.5, 0.0, 0.5], [0.3, 0.0, 0.7], [0.0, 1.0]
+    rng = np.random.default_rng(18)
+    S = 3
+    A = 2
+    transition = random_rows(rng, S, A, S)
+    wanted = random_rows(rng, S, A, S)
+    rule = random_rows(rng, S, A)
+    wanted_rule = random_rows(rng, S, A)
+    transition[0, 0] = [0.5, 0.0, 0.5]
+    wanted[0, 0] = [0.3, 0.0, 0.7]
+    rule[1] = [0.0, 1.0]
     reward = implied_reward(IdealModel.of(wanted, wanted_rule), transition, rule)
     total = policy_value(transition, reward, repeated(rule))
     found = [
@@ -399,7 +392,8 @@ def test_implied_reward_of_the_designed_policy_adds_up_to_log_gamma_at_every_epo
     Paper: Eq. (2) [eq:closed-loop_factoris], Theorem 1 [th:solution_FPD].
     """
     rng = np.random.default_rng(19)
-    transition, ideal = random_rows(rng, 3, 2, 3), random_ideal(rng, 3, 2)
+    transition = random_rows(rng, 3, 2, 3)
+    ideal = random_ideal(rng, 3, 2)
     plan = design(DenseModel(transition), ideal, H)
     value = np.zeros(3)
     for rule, log_gamma in zip(plan.policy[::-1], plan.log_gamma[-2::-1], strict=True):
@@ -416,7 +410,8 @@ def random_mdp(seed: int) -> tuple[FloatArray, FloatArray]:
 def frozen_lake() -> tuple[FloatArray, FloatArray]:
     """Transition model and reward of gymnasium's lake, from its own table."""
     lake: Any = gymnasium.make("FrozenLake-v1").unwrapped
-    transition, reward = np.zeros((16, 4, 16)), np.zeros((16, 4, 16))
+    transition = np.zeros((16, 4, 16))
+    reward = np.zeros((16, 4, 16))
     for s, a in product(range(16), range(4)):
         for probability, n, gain, _ in lake.P[s][a]:
             transition[s, a, n] += probability
@@ -435,13 +430,16 @@ MDPS: list[Callable[[], tuple[FloatArray, FloatArray]]] = [
 def test_goal_made_from_a_reward_attains_the_optimum_as_its_temperature_falls(
     make: Callable[[], tuple[FloatArray, FloatArray]],
 ) -> None:
-    """The design maximises E[reward] / T plus entropies, each at most ln (S A) per epoch, so it loses at most
-    T * H * ln (S A) of the optimum.
+    """At temperature T the design loses at most T * H * ln (S A) of the optimum.
+
+    It maximises E[reward] / T plus entropies, each at most ln (S A) per epoch.
 
     Paper: Definition 1 [MDP], Eq. (2) [eq:closed-loop_factoris].
     """
     transition, reward = make()
-    S, A, horizon = transition.shape[0], transition.shape[1], 12
+    S = transition.shape[0]
+    A = transition.shape[1]
+    horizon = 12
     best = np.array(value_iteration(transition, reward, horizon)[0])
     for temperature in (1e-1, 1e-3, 1e-6):
         plan = design(DenseModel(transition), IdealModel.from_reward(reward, temperature), horizon)
@@ -490,7 +488,8 @@ def test_reward_is_broadcast(shape: tuple[int, ...], stored: str) -> None:
 
 def test_optima_of_a_batch_are_those_of_each_alone() -> None:
     rng = np.random.default_rng(21)
-    tensors, reward = random_rows(rng, 5, 4, 3, 4), rng.normal(size=(4, 3, 4))
+    tensors = random_rows(rng, 5, 4, 3, 4)
+    reward = rng.normal(size=(4, 3, 4))
     together = mdp_optimum(DenseModel(tensors), reward, 5)
     alone = [mdp_optimum(DenseModel(tensor), reward, 5) for tensor in tensors]
     np.testing.assert_allclose(together.value, [optimum.value for optimum in alone])
@@ -504,10 +503,10 @@ def test_decision_process_without_epochs_is_refused(horizon: int) -> None:
 
 
 def test_normalising_the_ideal_of_a_reward_misses_the_optimum() -> None:
-    """Why `IdealModel.from_reward` leaves it unnormalised: a normaliser of state and action enters gamma.
+    """A normaliser of state and action enters gamma, so `IdealModel.from_reward` has none.
 
-    Only the first action in the first state is rewarded, whatever follows; normalised per (state, action), the reward
-    is gone.
+    Only the first action in the first state is rewarded, with any next state; normalised per
+    (state, action), the reward is gone.
 
     Paper: Eq. (2) [eq:closed-loop_factoris].
     """

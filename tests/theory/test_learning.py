@@ -1,4 +1,4 @@
-"""What the weighted log says of the closed loop and of the decision rule."""
+"""The posterior of the closed loop, and the decision rule learned from it."""
 
 from __future__ import annotations
 
@@ -11,25 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from pastwise import (
-    IdealModel,
-    LearnedModel,
-    Space,
-    TransitionCounts,
-    Transitions,
+from pastwise._numerics.arrays import FloatArray
+from pastwise.data.counts import TransitionCounts
+from pastwise.data.records import Transitions
+from pastwise.data.space import Space
+from pastwise.goals.ideal import IdealModel
+from pastwise.models.learned import LearnedModel
+from pastwise.theory.learning import (
     concentration,
     default_prior_count,
     gather_evidence,
     learned_rule,
-    normalised_similarity,
-    plain_similarity,
+    log_density,
     predictive,
     prior_concentration,
     transition_weight,
+    updated_concentration,
 )
-from pastwise._numerics.arrays import FloatArray
-from pastwise.theory.learning import log_density, updated_concentration
-from pastwise.theory.similarity import Similarity
+from pastwise.theory.similarity import Similarity, normalised_similarity, plain_similarity
 from tests.helpers.oracles import (
     Record,
     counts_of,
@@ -45,7 +44,8 @@ from tests.helpers.oracles import (
     sizes,
 )
 
-S, A = 3, 2
+S = 3
+A = 2
 LOG = [(0, 0, 1), (0, 0, 1), (0, 1, 0), (1, 1, 2), (1, 0, 0), (0, 1, 0), (1, 1, 2), (0, 0, 2)]
 MASK = [[True, True], [False, True], [True, True]]
 
@@ -67,7 +67,7 @@ def rule_from(
 
 @pytest.mark.parametrize("normalised", [True, False])
 def test_learned_rule_in_exact_fractions(normalised: bool) -> None:
-    """From the raw list of records, by the formula, in fractions; nu_0 is the least ideal probability over S.
+    """From the raw list of records, in fractions; nu_0 is the least ideal probability over S.
 
     Paper: Eq. (10) [eq:estimated_dec_rule].
     """
@@ -104,7 +104,7 @@ def test_learned_rule_in_exact_fractions(normalised: bool) -> None:
 
 
 def test_records_may_weigh_by_themselves() -> None:
-    """Two records of state 0 that serve the goal alike, one three times as heavy, and nu_0 = 1/4."""
+    """Two equally similar records of state 0, one three times as heavy, and nu_0 = 1/4."""
     ideal = IdealModel.of([0.5, 0.5], num_actions=2)
     counts = counts_of_list([(0, 0, 1), (0, 1, 0)], 2, 2, [1.0, 3.0])
     evidence = gather_evidence(counts, ideal)
@@ -141,7 +141,8 @@ def test_new_names_of_states_and_actions_only_rename_the_rule(
 ) -> None:
     """States s are renamed state[s], actions a are renamed action[a]."""
     rng = np.random.default_rng(seed)
-    wanted, wanted_rule = random_rows(rng, S, A, S), random_rows(rng, S, A)
+    wanted = random_rows(rng, S, A, S)
+    wanted_rule = random_rows(rng, S, A)
     rule = rule_from(log, IdealModel.of(wanted, wanted_rule))
     new_ideal = IdealModel.of(
         renamed(wanted, state, action, state), renamed(wanted_rule, state, action)
@@ -153,8 +154,9 @@ def test_new_names_of_states_and_actions_only_rename_the_rule(
 
 
 def test_forbidden_action_gets_exactly_nothing_and_the_others_keep_their_weight() -> None:
-    """The mask does not enter the similarity, so the odds of the other actions stay as they were."""
-    wanted, wanted_rule = [0.2, 0.3, 0.5], [0.7, 0.3]
+    """The mask does not enter the similarity, so the odds of the other actions stay the same."""
+    wanted = [0.2, 0.3, 0.5]
+    wanted_rule = [0.7, 0.3]
     free = rule_from(LOG, IdealModel.of(wanted, wanted_rule))
     masked = rule_from(LOG, IdealModel.of(wanted, wanted_rule, allowed=MASK))
     np.testing.assert_array_equal(masked, [free[0], [0.0, 1.0], free[2]])
@@ -175,22 +177,23 @@ def test_weight_of_each_distinct_transition() -> None:
 def test_much_data_leads_to_behaviour_weighted_by_expected_similarity(
     seed: int, S: int, A: int
 ) -> None:
-    """The counts are those expected of n = 1e9 records, so no chance is involved; the prior is all that remains."""
+    """The counts are those expected of 1e9 records, so only the prior's error remains."""
     rng = np.random.default_rng(seed)
-    transition, behaviour, visited = (
-        random_rows(rng, S, A, S),
-        random_rows(rng, S, A),
-        random_rows(rng, S),
-    )
-    wanted, wanted_rule = random_rows(rng, S, A, S), random_rows(rng, S, A)
-    ideal, spaces = IdealModel.of(wanted, wanted_rule), (Space.of_size(S), Space.of_size(A))
+    transition = random_rows(rng, S, A, S)
+    behaviour = random_rows(rng, S, A)
+    visited = random_rows(rng, S)
+    wanted = random_rows(rng, S, A, S)
+    wanted_rule = random_rows(rng, S, A)
+    ideal = IdealModel.of(wanted, wanted_rule)
+    spaces = (Space.of_size(S), Space.of_size(A))
     expected_count = 1e9 * visited[:, None, None] * joint(transition, behaviour)
     s, a, n = np.nonzero(expected_count)
     counts = TransitionCounts.from_records(s, a, n, *spaces, weight=expected_count[s, a, n])
 
     preferred = behaviour * (transition * joint(wanted, wanted_rule)).sum(axis=-1)
     limit = preferred / preferred.sum(axis=-1, keepdims=True)
-    evidence, prior = gather_evidence(counts, ideal), prior_concentration(ideal)
+    evidence = gather_evidence(counts, ideal)
+    prior = prior_concentration(ideal)
     bound = A * prior.max() / evidence.sum(axis=-1, keepdims=True)
     assert (np.abs(learned_rule(evidence, prior) - limit) <= bound + 1e-12).all()
     assert bound.max() < 1e-3, "the bound says something"
@@ -215,11 +218,9 @@ def test_batch_of_logs_is_each_log_alone(allowed: list[list[bool]] | None) -> No
 
 def test_evidence_for_several_goals_is_that_for_each_alone() -> None:
     rng = np.random.default_rng(1)
-    wanted, rule, counts = (
-        random_rows(rng, 4, 1, 1, S),
-        random_rows(rng, S, A),
-        counts_of_list(LOG, S, A),
-    )
+    wanted = random_rows(rng, 4, 1, 1, S)
+    rule = random_rows(rng, S, A)
+    counts = counts_of_list(LOG, S, A)
     together = gather_evidence(counts, IdealModel.of(wanted, rule))
     alone = [gather_evidence(counts, IdealModel.of(goal, rule)) for goal in wanted]
     np.testing.assert_allclose(together, alone)
@@ -253,24 +254,22 @@ def test_zeros_of_the_ideal_do_not_make_the_prior_vanish() -> None:
     assert default_prior_count(IdealModel.of([0.8, 0.2, 0.0], [0.0, 1.0])) == pytest.approx(0.2 / 3)
 
 
-def test_default_prior_of_a_state_weighs_a_hundredth_of_a_perfect_record_where_the_goal_is_a_reward() -> (
-    None
-):
-    """The same whatever the scale of the reward, and used by the prior of TL as by the learned model."""
+def test_default_prior_of_a_reward_weighs_a_hundredth_of_a_perfect_record() -> None:
+    """At any scale of the reward; `reward_prior` sets another weight."""
     for temperature in (1e-3, 1.0, 1e3):
         ideal = IdealModel.from_reward(np.arange(12.0).reshape(2, 3, 2), temperature)
         assert default_prior_count(ideal) == pytest.approx(0.01 / 6)
+        assert default_prior_count(ideal, reward_prior=0.5) == pytest.approx(0.5 / 6)
         np.testing.assert_allclose(prior_concentration(ideal), [[0.01 / 3] * 3])
 
 
 @pytest.mark.parametrize("shape", [(), (S,), (1, 1), (A, S), (S, 1, 1), (S, A, 1), (S, A, S)])
 def test_prior_counts_are_summed_over_next_states(shape: tuple[int, ...]) -> None:
-    """Paper: Eq. (7) [eq:dirichlet_prior], its counts summed as Eq. (10) [eq:estimated_dec_rule] needs them."""
+    """Paper: Eq. (7) [eq:dirichlet_prior], in the sums of Eq. (10) [eq:estimated_dec_rule]."""
     nu = np.random.default_rng(3).uniform(0.1, 1, shape)
     expected = np.broadcast_to(nu, (S, A, S)).sum(axis=-1)
-    free, masked = (
-        IdealModel.of([0.5, 0.3, 0.2], num_actions=A, allowed=mask) for mask in (None, MASK)
-    )
+    free = IdealModel.of([0.5, 0.3, 0.2], num_actions=A)
+    masked = IdealModel.of([0.5, 0.3, 0.2], num_actions=A, allowed=MASK)
     np.testing.assert_allclose(np.broadcast_to(prior_concentration(free, nu), (S, A)), expected)
     np.testing.assert_allclose(prior_concentration(masked, nu), np.where(MASK, expected, 0))
 
@@ -288,7 +287,8 @@ def test_bad_prior_count_is_refused(nu: float | list[float]) -> None:
 def test_recursion_record_by_record_is_the_closed_form(log: list[Record], seed: int) -> None:
     """Paper: Eq. (8) [eq:posterior] and the recursion below it."""
     rng = np.random.default_rng(seed)
-    ideal, nu = random_ideal(rng, S, A), rng.uniform(0.1, 1, (S, A, S))
+    ideal = random_ideal(rng, S, A)
+    nu = rng.uniform(0.1, 1, (S, A, S))
     V = nu
     for s, a, n in log:
         omega = float(normalised_similarity(ideal, s, a, n))
@@ -312,7 +312,8 @@ def test_posterior_is_the_prior_times_the_weighted_likelihood(log: list[Record],
     Paper: Eq. (6) [eq:weighted_bayes], Eq. (7) [eq:dirichlet_prior], Eq. (8) [eq:posterior].
     """
     rng = np.random.default_rng(seed)
-    nu, omega = rng.uniform(0.5, 3, (S, A, S)), rng.uniform(0, 1, len(log)).tolist()
+    nu = rng.uniform(0.5, 3, (S, A, S))
+    omega = rng.uniform(0, 1, len(log)).tolist()
     counts = counts_of_list(log, S, A, omega) if log else counts_of_list([], S, A)
     V = concentration(counts, counts.weight, nu)
     thetas = random_rows(rng, 5, S, A * S).reshape(5, S, A, S)
@@ -326,7 +327,7 @@ def test_posterior_is_the_prior_times_the_weighted_likelihood(log: list[Record],
 
 
 def test_density_of_two_outcomes_is_that_of_the_beta_distribution() -> None:
-    """One state and two actions: Beta(2, 3) at 1/4 is 12 * (1/4) * (3/4)^2 = 27/16; it integrates to one.
+    """Two actions: Beta(2, 3) at 1/4 is 12 * (1/4) * (3/4)^2 = 27/16; it integrates to one.
 
     Paper: Eq. (7) [eq:dirichlet_prior].
     """
@@ -340,7 +341,8 @@ def test_density_of_two_outcomes_is_that_of_the_beta_distribution() -> None:
 
 def test_density_of_a_batch_is_each_density_alone() -> None:
     rng = np.random.default_rng(4)
-    V, theta = rng.uniform(0.5, 3, (5, S, A, S)), random_rows(rng, 5, S, A * S).reshape(5, S, A, S)
+    V = rng.uniform(0.5, 3, (5, S, A, S))
+    theta = random_rows(rng, 5, S, A * S).reshape(5, S, A, S)
     alone = [log_density(theta[i], V[i]) for i in range(5)]
     np.testing.assert_allclose(log_density(theta, V), alone)
 
@@ -348,10 +350,12 @@ def test_density_of_a_batch_is_each_density_alone() -> None:
 def test_predictive_solves_the_integrals_of_bayes_rule() -> None:
     """One state, two actions: theta is a number, and both integrals are taken by quadrature.
 
-    Paper: Eq. (5) [eq:closed-loop_beh_data] and Eq. (9) [eq:estimated_opt_dec_rule_theory] with the posterior of
-    Eq. (6) [eq:weighted_bayes].
+    Paper: Eq. (5) [eq:closed-loop_beh_data] and Eq. (9) [eq:estimated_opt_dec_rule_theory] with
+    the posterior of Eq. (6) [eq:weighted_bayes].
     """
-    log, omega, nu = [(0, 0, 0), (0, 1, 0), (0, 0, 0)], [0.7, 0.4, 0.25], [1.5, 2.0]
+    log = [(0, 0, 0), (0, 1, 0), (0, 0, 0)]
+    omega = [0.7, 0.4, 0.25]
+    nu = [1.5, 2.0]
 
     def unnormalised(theta: float) -> float:
         """Prior times the records' likelihoods, each to the power of its weight."""
@@ -377,31 +381,32 @@ def test_predictive_is_a_closed_loop_whose_rule_is_the_learned_one(
     Eq. (10) [eq:estimated_dec_rule].
     """
     rng = np.random.default_rng(seed)
-    ideal, nu, counts = (
-        random_ideal(rng, S, A),
-        rng.uniform(0.1, 1, (S, A, S)),
-        counts_of_list(log, S, A),
-    )
+    ideal = random_ideal(rng, S, A)
+    nu = rng.uniform(0.1, 1, (S, A, S))
+    counts = counts_of_list(log, S, A)
     loop = predictive(concentration(counts, transition_weight(counts, ideal), nu))
     rule = learned_rule(gather_evidence(counts, ideal), prior_concentration(ideal, nu))
     np.testing.assert_allclose(loop.sum(axis=(1, 2)), 1)
     np.testing.assert_allclose(loop.sum(axis=2), rule, rtol=1e-13)
 
 
-def test_predictive_is_the_mean_of_draws_from_the_posterior() -> None:
-    """Monte Carlo over theta. By Hoeffding's inequality and the union over the 18 + 6 means, a right predictive
-    fails with probability below 1e-9; the seed is fixed.
+def test_predictive_is_the_mean_of_samples_from_the_posterior() -> None:
+    """Monte Carlo over theta.
+
+    By Hoeffding's inequality and the union over the 18 + 6 means, a correct predictive fails with
+    probability below 1e-9; the seed is fixed.
 
     Paper: Eq. (5) [eq:closed-loop_beh_data] and Eq. (9) [eq:estimated_opt_dec_rule_theory].
     """
-    rng, draws = np.random.default_rng(5), 200_000
+    rng = np.random.default_rng(5)
+    num_samples = 200_000
     counts = counts_of_list(LOG, S, A)
     weight = transition_weight(counts, random_ideal(rng, S, A))
     V = concentration(counts, weight, 0.3)
-    theta = np.stack([rng.dirichlet(V[s].ravel(), draws) for s in range(S)], axis=1).reshape(
-        draws, S, A, S
+    theta = np.stack([rng.dirichlet(V[s].ravel(), num_samples) for s in range(S)], axis=1).reshape(
+        num_samples, S, A, S
     )
-    tolerance = np.sqrt(np.log(2 * 24 / 1e-9) / (2 * draws))
+    tolerance = np.sqrt(np.log(2 * 24 / 1e-9) / (2 * num_samples))
     np.testing.assert_allclose(theta.mean(axis=0), predictive(V), rtol=0, atol=tolerance)
     np.testing.assert_allclose(
         theta.sum(axis=-1).mean(axis=0), predictive(V).sum(axis=-1), rtol=0, atol=tolerance

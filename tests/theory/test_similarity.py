@@ -1,4 +1,4 @@
-"""How well past transitions, and whole past tasks, serve today's goal."""
+"""How well past transitions, and whole past tasks, serve the current goal."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from pastwise import (
-    IdealModel,
-    Space,
-    TransitionCounts,
-    gather_evidence,
+from pastwise._numerics.arrays import FloatArray
+from pastwise.data.counts import TransitionCounts
+from pastwise.data.space import Space
+from pastwise.goals.ideal import IdealModel
+from pastwise.theory.learning import gather_evidence
+from pastwise.theory.similarity import (
     kl_divergence,
     normalised_similarity,
     plain_similarity,
     task_weight,
     weigh_tasks,
 )
-from pastwise._numerics.arrays import FloatArray
 from tests.helpers.oracles import (
     counts_of,
     joint,
@@ -31,7 +31,8 @@ from tests.helpers.oracles import (
     sizes,
 )
 
-S, A = 3, 2
+S = 3
+A = 2
 
 FULL = np.indices((S, A, S))
 GOAL = IdealModel.of([0.5, 0.3, 0.2], [[0.6, 0.4], [0.1, 0.9], [0.5, 0.5]])
@@ -49,7 +50,7 @@ def full_joint(ideal: IdealModel) -> FloatArray:
 def test_similarity_is_the_ideal_probability_of_the_transition(
     transition: tuple[int, int, int], expected: float
 ) -> None:
-    """Hand-computed; the most desired transition is (1, 1, 0), with 0.9 * 0.5.
+    """Hand-computed; the most preferred transition is (1, 1, 0), with 0.9 * 0.5.
 
     Paper: Definition 5 [def:similarity], Eq. (3) [eq:similarity].
     Paper: Definition 6 [def:similarity_norm], Eq. (4) [eq:similarity_norm].
@@ -59,11 +60,12 @@ def test_similarity_is_the_ideal_probability_of_the_transition(
 
 
 @given(seeds, sizes, sizes)
-def test_normalised_similarity_is_relative_to_the_most_desired_transition(
+def test_normalised_similarity_is_relative_to_the_most_preferred_transition(
     seed: int, S: int, A: int
 ) -> None:
     """Paper: Definition 6 [def:similarity_norm], Eq. (4) [eq:similarity_norm]."""
-    ideal, full = random_ideal(np.random.default_rng(seed), S, A), np.indices((S, A, S))
+    ideal = random_ideal(np.random.default_rng(seed), S, A)
+    full = np.indices((S, A, S))
     table = full_joint(ideal)
     np.testing.assert_allclose(plain_similarity(ideal, *full), table)
     np.testing.assert_allclose(normalised_similarity(ideal, *full), table / table.max())
@@ -86,7 +88,8 @@ def test_forbidding_an_action_does_not_shift_the_similarity_of_others() -> None:
 
 def test_similarity_to_several_goals_at_once() -> None:
     rng = np.random.default_rng(0)
-    transition, rule = random_rows(rng, 5, S, A, S), random_rows(rng, S, A)
+    transition = random_rows(rng, 5, S, A, S)
+    rule = random_rows(rng, S, A)
     together = normalised_similarity(IdealModel.of(transition, rule), *FULL)
     alone = [normalised_similarity(IdealModel.of(goal, rule), *FULL) for goal in transition]
     np.testing.assert_allclose(together, alone)
@@ -97,7 +100,8 @@ def test_similarity_to_several_goals_at_once() -> None:
 
 def dense_divergence(past: IdealModel, ideal: IdealModel) -> FloatArray:
     """D(past(. | s) || ideal(. | s)) over the full tables, term by term."""
-    p, q = full_joint(past), full_joint(ideal)
+    p = full_joint(past)
+    q = full_joint(ideal)
     wanted = p > 0
     ratio = silent_log(np.where(wanted, p, 1)) - silent_log(np.where(wanted, q, 1))
     return np.asarray((p * ratio).sum(axis=(1, 2)))
@@ -106,7 +110,8 @@ def dense_divergence(past: IdealModel, ideal: IdealModel) -> FloatArray:
 @given(seeds, sizes, sizes)
 def test_divergence_of_goals_that_depend_on_state_and_action(seed: int, S: int, A: int) -> None:
     rng = np.random.default_rng(seed)
-    past, ideal = random_ideal(rng, S, A), random_ideal(rng, S, A)
+    past = random_ideal(rng, S, A)
+    ideal = random_ideal(rng, S, A)
     np.testing.assert_allclose(
         kl_divergence(past, ideal), dense_divergence(past, ideal), atol=1e-12
     )
@@ -206,10 +211,8 @@ def test_no_past_task_is_refused() -> None:
 
 
 def test_goals_and_tasks_of_different_sizes_are_refused() -> None:
-    two, three = (
-        IdealModel.of([0.5, 0.5], num_actions=2),
-        IdealModel.of([0.2, 0.3, 0.5], num_actions=2),
-    )
+    two = IdealModel.of([0.5, 0.5], num_actions=2)
+    three = IdealModel.of([0.2, 0.3, 0.5], num_actions=2)
     with pytest.raises(ValueError, match="cannot be compared"):
         kl_divergence(two, three)
     one = TransitionCounts.empty(Space(("a", "b")), Space(("x", "y")))

@@ -329,7 +329,8 @@ def test_recursion_in_fifty_digits(compiled: bool) -> None:
     wanted_rule = np.array([[0.5, 0.5], [1 - 1e-300, 1e-300], [0.3, 0.7]])
     if compiled:
         plan = design(DenseModel(transition), IdealModel.of(wanted, wanted_rule), horizon)
-        policy, log_gamma = plan.policy, plan.log_gamma
+        policy = plan.policy
+        log_gamma = plan.log_gamma
     else:
         policy, log_gamma = theorem_1(transition, wanted, wanted_rule, horizon)
 

@@ -27,9 +27,9 @@ batches of systems and goals, in compiled code:
 state without a feasible action has ln gamma = -inf and a rule of zeros; that is an error only when
 its rule is requested.
 
-*Rewards.* A Markov decision process is the special case with the reward
--ln (transition * rule / (ideal.transition * ideal.rule)): its expected total is minus the
-divergence.
+*Rewards.* Minus the divergence is the expected total of a reward, as in a Markov decision process:
+
+    reward(state, action, next_state) = -ln (transition * rule / (ideal.transition * ideal.rule)).
 
 Paper: Definition 4 [def:FPD_opt_dec], Theorem 1 [th:solution_FPD],
 Eq. (2) [eq:closed-loop_factoris].

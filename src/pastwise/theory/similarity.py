@@ -66,8 +66,8 @@ def normalised_similarity(
 def kl_divergence(past_ideal: IdealModel, ideal: IdealModel) -> FloatArray:
     """Kullback-Leibler divergence of two goals over actions and next states: [1 or S].
 
-    ``D(past_ideal(. | state) || ideal(. | state))``; infinite where the past goal gives probability to
-    what the current one rules out.
+    ``D(past_ideal(. | state) || ideal(. | state))``; infinite where the past goal gives
+    probability to what the current one rules out.
     """
     if not (past_ideal.normalised and ideal.normalised):
         raise GoalError(
