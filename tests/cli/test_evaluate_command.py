@@ -1,0 +1,191 @@
+"""``pastwise evaluate``, the verdict of ``pastwise learn``, and ``pastwise study calibration``."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import pastwise as pw
+from tests.helpers.command import call
+from tests.helpers.episodes import door_episodes, with_next_states
+
+THERMOSTAT = Path(__file__).parents[2] / "examples" / "thermostat"
+LOG = str(THERMOSTAT / "log.csv")
+GOAL = str(THERMOSTAT / "goal.toml")
+COLUMNS = {"state": "room", "action": "did", "episode": "day", "time": "hour"}
+NEXT_STATES = ["--state", "s", "--action", "a", "--next-state", "n"]
+SHORT_LOG = "s,a,n\na,x,b\nb,y,a\n"
+
+
+class Shown(NamedTuple):
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+Shell = Callable[..., Shown]
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    """Runs a command."""
+
+    def run(*arguments: str) -> Shown:
+        capsys.readouterr()
+        code = call(monkeypatch, *arguments)
+        captured = capsys.readouterr()
+        return Shown(code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A policy for the thermostat."""
+    path = tmp_path_factory.mktemp("policy") / "policy.safetensors"
+    pw.TransferLearner(pw.Goal.from_toml(GOAL)).fit(LOG, **COLUMNS).save(path)
+    return str(path)
+
+
+def test_evaluate_json(policy: str, shell: Shell) -> None:
+    options = ["--draws", "200", "--horizon", "12", "--importance", "--json"]
+    shown = shell("evaluate", policy, LOG, *options)
+    assert shown.code == 0
+    content: dict[str, Any] = json.loads(shown.out)
+    assert set(content["values"]["new"]) == {"mean", "low", "high", "level"}
+    assert set(content["differences"]) == {"to_logged", "to_random"}
+    assert content["verdict"] == {"logged": "better", "random": "better"}
+    assert content["alarm"] is False
+    assert content["samples"] == content["samples_requested"] == 200
+    assert content["support"]["records"] == 440
+    estimates = content["estimates"]
+    assert estimates["doubly robust"]["mean"] > estimates["logged"]["mean"]
+    assert all("Relies on" in estimate["assumption"] for estimate in estimates.values())
+
+
+def test_evaluate_as_text(policy: str, shell: Shell) -> None:
+    shown = shell("evaluate", policy, LOG, "--draws", "100", "--importance")
+    assert shown.code == 0
+    assert "better than what was done" in shown.out
+    assert "doubly robust" in shown.out
+
+
+def test_not_better_is_exit_code_one(tmp_path: Path, shell: Shell) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text(SHORT_LOG)
+    policy = str(tmp_path / "p.safetensors")
+    assert shell("learn", str(log), *NEXT_STATES, "--prefer", "a", "-o", policy).code == 0
+    assert shell("evaluate", policy, str(log), "--draws", "100").code == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--horizon", "0"], "horizon"),
+        (["--draws", "0"], "samples"),
+        (["--propensity", "hour"], "hour"),
+        (["--propensity", "nothing"], "nothing"),
+    ],
+)
+def test_bad_options_are_refused(
+    policy: str, options: list[str], message: str, shell: Shell
+) -> None:
+    shown = shell("evaluate", policy, LOG, "--draws", "20", *options)
+    assert shown.code == 2
+    assert shown.err.startswith("pastwise: ")
+    assert message in shown.err
+
+
+def test_other_labels_are_refused(policy: str, tmp_path: Path, shell: Shell) -> None:
+    other = tmp_path / "other.csv"
+    other.write_text("day,hour,room,did\n1,1,freezing,heat\n1,2,cold,heat\n1,3,cold,heat\n")
+    shown = shell("evaluate", policy, str(other))
+    assert shown.code == 2
+    assert "other labels than the policy" in shown.err
+
+
+def test_importance_sampling_needs_episodes(tmp_path: Path, shell: Shell) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text(SHORT_LOG)
+    policy = str(tmp_path / "p.safetensors")
+    assert shell("learn", str(log), *NEXT_STATES, "--prefer", "a", "-o", policy).code == 0
+    shown = shell("evaluate", policy, str(log), "--draws", "9", "--importance")
+    assert shown.code == 2
+    assert "episode" in shown.err
+
+
+def test_a_log_with_next_states_and_episodes_is_weighted(tmp_path: Path, shell: Shell) -> None:
+    """One set of columns counts, learns and evaluates; a broken chain is a warning on stderr."""
+    log = str(tmp_path / "log.csv")
+    counts = str(tmp_path / "counts.safetensors")
+    policy = str(tmp_path / "policy.safetensors")
+    columns = [*NEXT_STATES, "--episode", "e", "--time", "t"]
+    columns += ["--terminal", "win", "--terminal", "lose"]
+    options = ["--draws", "50", "--importance", "--json"]
+
+    # Whole episodes.
+    rows = list(zip(*with_next_states(door_episodes()).values(), strict=True))
+    lines = ["e,t,s,a,n", *(",".join(map(str, row)) for row in rows)]
+    Path(log).write_text("\n".join(lines) + "\n")
+    assert shell("validate", log, *columns).code == 0
+    assert shell("count", log, *columns, "-o", counts).code == 0
+    assert shell("learn", counts, "--prefer", "win", "-o", policy).code == 0
+    shown = shell("evaluate", policy, log, *options)
+    assert shown.err == ""
+    won = sum(row[-1] == "win" for row in rows) / 300
+    assert json.loads(shown.out)["estimates"]["logged"]["mean"] == pytest.approx(won)
+
+    # An episode that breaks.
+    Path(log).write_text("e,t,s,a,n\n0,0,door,push,room\n0,1,door,knock,lose\n1,0,door,push,win\n")
+    shown = shell("validate", log, *columns)
+    assert shown.code == 1
+    assert "broken-chain" in shown.out
+    shown = shell("evaluate", policy, log, *options)
+    assert shown.err.startswith(
+        "warning: 1 record in another state than the one before in the episode led to"
+    )
+    assert shown.err.count("\n") == 1
+    assert json.loads(shown.out)["estimates"]["logged"]["mean"] == pytest.approx(1 / 3)
+
+
+def test_learn_ends_with_the_verdict_unless_it_is_switched_off(shell: Shell) -> None:
+    columns = []
+    for name, column in COLUMNS.items():
+        columns += [f"--{name}", column]
+    learn = ["learn", LOG, *columns, "--goal", GOAL]
+    shown = shell(*learn)
+    assert shown.code == 0
+    assert "better than what was done" in shown.out
+    shown = shell(*learn, "--no-verdict")
+    assert shown.code == 0
+    assert "better than" not in shown.out
+    shown = shell(*learn, "--json")
+    assert shown.code == 0
+    assert json.loads(shown.out)["verdict"]["logged"] == "better"
+
+
+def test_learn_gives_no_verdict_on_many_states(tmp_path: Path, shell: Shell) -> None:
+    large = tmp_path / "large.csv"
+    large.write_text("s,a,n\n" + "".join(f"s{i},x,s{i + 1}\n" for i in range(400)))
+    shown = shell("learn", str(large), *NEXT_STATES, "--prefer", "s9")
+    assert shown.code == 0
+    assert "No verdict on so many states (401)" in shown.out
+
+
+def test_study_calibration(tmp_path: Path, shell: Shell) -> None:
+    options = ["--systems", "1", "--draws", "40", "--out", str(tmp_path)]
+    shown = shell("study", "calibration", *options, "--json")
+    assert shown.code == 0
+    rows = json.loads(shown.out)["rows"]
+    assert len(rows) == 4 * 2 * 3 * 3
+    expected = {"past", "num_records", "cover_new", "wrong_to_random", "alarm"}
+    assert expected <= set(rows[0])
+    suffixes = ("csv", "json", "md", "png", "pdf")
+    assert {path.name for path in tmp_path.iterdir()} == {f"calibration.{x}" for x in suffixes}
+    shown = shell("study", "calibration", *options)
+    assert shown.code == 0
+    assert "| unaware | 60 |" in shown.out
