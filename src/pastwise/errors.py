@@ -82,12 +82,8 @@ class GoalError(PastwiseError, ValueError):
     """
 
     def __init__(self, message: str, part: str = "") -> None:
-        super().__init__(message, part)
-        self.message = message
+        super().__init__(message)
         self.part = part
-
-    def __str__(self) -> str:
-        return f"{self.part}: {self.message}" if self.part else self.message
 
 
 class GoalLabelError(GoalError, UnknownLabelError):

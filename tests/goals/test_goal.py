@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Hashable
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pastwise import Goal, IdealModel, Space
+from pastwise.errors import FileError, GoalError, GoalLabelError
 
 STATES, ACTIONS = Space(["cold", "hot", "mild", "warm"]), Space(["heat", "open", "wait"])
 S, A = len(STATES), len(ACTIONS)
@@ -118,13 +120,13 @@ def test_labels_may_be_numpy_numbers() -> None:
 
 
 def test_state_named_twice_is_refused() -> None:
-    with pytest.raises(ValueError, match="prefer"):
+    with pytest.raises(GoalError, match="prefer"):
         wish(prefer={5: 1, "5": 2}).on(Space([5, 6]), ACTIONS)
 
 
 def test_too_high_a_floor_leaves_nothing() -> None:
     with pytest.raises(
-        ValueError, match=r"prefer: 3 others with a floor of 0.5 leave nothing for the preferred"
+        GoalError, match=r"prefer: 3 others with a floor of 0.5 leave nothing for the preferred"
     ):
         wish(prefer="mild", floor=0.5).on(STATES, ACTIONS)
 
@@ -163,7 +165,7 @@ def test_target_of_a_single_field() -> None:
 def test_targets_must_be_of_the_states(
     targets: dict[str, Any], states: Space, message: str
 ) -> None:
-    with pytest.raises(ValueError, match="targets") as error:
+    with pytest.raises(GoalError, match="targets") as error:
         wish(targets=targets).on(states, ACTIONS)
     assert message in str(error.value)
 
@@ -225,7 +227,7 @@ def test_reward_may_say_nothing_of_a_state() -> None:
     ],
 )
 def test_bad_reward_is_refused(reward: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match="reward") as error:
+    with pytest.raises(GoalError, match="reward") as error:
         wish(reward=reward).on(STATES, ACTIONS)
     assert message in str(error.value)
 
@@ -259,7 +261,7 @@ def test_table_by_state_and_action() -> None:
     ],
 )
 def test_bad_table_is_refused(table: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=r"table|transition") as error:
+    with pytest.raises(GoalError, match="table") as error:
         wish(table=table).on(STATES, ACTIONS)
     assert message in str(error.value)
 
@@ -328,17 +330,21 @@ def test_ways_to_forbid(pair: Any) -> None:
     [
         (
             [(None, "heat"), ("hot", "open"), ("hot", "wait")],
-            "forbid leaves state 'hot' without any action",
+            "forbid leaves state 'hot' without any action; allow at least one there",
         ),
-        ([(None, a) for a in ACTIONS.labels], "forbid leaves state 'cold' without any action"),
+        (
+            [(None, a) for a in ACTIONS.labels],
+            "forbid leaves state 'cold' without any action; allow at least one there",
+        ),
         ([("hott", "heat")], "forbid: unknown label 'hott'; did you mean 'hot'?"),
         ([("hot", "hat")], "forbid: unknown label 'hat'; did you mean 'heat'?"),
     ],
 )
 def test_forbidding_too_much_or_the_unknown_is_refused(forbid: Any, message: str) -> None:
-    with pytest.raises(ValueError, match="forbid") as error:
+    with pytest.raises(GoalError, match="forbid") as error:
         wish(prefer="mild", forbid=forbid).on(STATES, ACTIONS)
     assert str(error.value) == message
+    assert error.value.part == "forbid"
 
 
 @pytest.mark.parametrize(
@@ -350,9 +356,42 @@ def test_forbidding_too_much_or_the_unknown_is_refused(forbid: Any, message: str
     ],
 )
 def test_labels_that_the_log_does_not_have_are_refused(goal: Goal, message: str) -> None:
-    with pytest.raises(ValueError, match="unknown label") as error:
+    with pytest.raises(GoalLabelError, match="unknown label") as error:
         goal.on(STATES, ACTIONS)
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("goal", "part", "label"),
+    [
+        (wish(prefer="mld"), "prefer", "mld"),
+        (wish(prefer="mild", forbid=[("hot", "het")]), "forbid", "het"),
+        (wish(prefer="mild", forbid=[("ht", "heat")]), "forbid", "ht"),
+        (wish(prefer_actions="het"), "prefer_actions", "het"),
+        (wish(reward={"cold": {"het": 1}}), "reward", "het"),
+    ],
+)
+def test_error_of_an_unknown_label_knows_the_part_and_the_label(
+    goal: Goal, part: str, label: str
+) -> None:
+    with pytest.raises(GoalLabelError) as error:
+        goal.on(STATES, ACTIONS)
+    assert error.value.part == part
+    assert error.value.label == label
+    copied = pickle.loads(pickle.dumps(error.value))
+    assert (copied.part, copied.label, str(copied)) == (part, label, str(error.value))
+
+
+def test_error_of_a_wrong_part_knows_the_part() -> None:
+    with pytest.raises(GoalError) as error:
+        wish(prefer="mild", floor=2)
+    assert error.value.part == "floor"
+    copied = pickle.loads(pickle.dumps(error.value))
+    assert (copied.part, str(copied)) == ("floor", str(error.value))
+
+
+def test_set_of_labels_has_one_order() -> None:
+    assert list(wish(prefer={"b", "a", "c"}).prefer) == ["a", "b", "c"]
 
 
 # Scores
@@ -400,7 +439,7 @@ def test_worth_of_a_transition() -> None:
     ],
 )
 def test_goal_without_a_score(goal: Goal, message: str) -> None:
-    with pytest.raises(ValueError, match=r"\w") as error:
+    with pytest.raises(GoalError, match=r"\w") as error:
         goal.score(STATES, ACTIONS)
     assert message in str(error.value)
 
@@ -494,7 +533,7 @@ def test_goal_in_words(goal: Goal, words: str) -> None:
     ],
 )
 def test_goal_that_makes_no_sense_is_refused(parameters: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=r"\w") as error:
+    with pytest.raises(GoalError, match=r"\w") as error:
         Goal.from_dict(parameters)
     assert message in str(error.value)
 
@@ -511,7 +550,7 @@ def test_goal_that_makes_no_sense_is_refused(parameters: dict[str, Any], message
     ],
 )
 def test_unknown_key_names_the_nearest(key: str, hint: str) -> None:
-    with pytest.raises(ValueError, match=f"unknown key '{key}' in the goal") as error:
+    with pytest.raises(GoalError, match=f"unknown key '{key}' in the goal") as error:
         Goal.from_dict({"prefer": "mild", key: 1})
     assert hint in str(error.value)
 
@@ -628,10 +667,15 @@ def test_goal_from_a_file(tmp_path: Path, text: str, goal: Goal) -> None:
 def test_bad_file_is_refused_by_name_in_one_line(
     tmp_path: Path, text: str | bytes, message: str
 ) -> None:
-    with pytest.raises(ValueError, match=r"goal\.toml") as error:
+    with pytest.raises(GoalError, match=r"goal\.toml") as error:
         Goal.from_toml(written(tmp_path, text))
     assert message in str(error.value).replace(str(tmp_path), "")
     assert "\n" not in str(error.value)
+
+
+def test_file_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"nowhere\.toml cannot be read: No such file"):
+        Goal.from_toml(tmp_path / "nowhere.toml")
 
 
 @pytest.mark.parametrize(
@@ -643,6 +687,6 @@ def test_bad_file_is_refused_by_name_in_one_line(
 )
 def test_file_that_does_not_fit_the_log_is_refused(tmp_path: Path, text: str, message: str) -> None:
     goal = Goal.from_toml(written(tmp_path, text))
-    with pytest.raises(ValueError, match=r"\w") as error:
+    with pytest.raises(GoalError, match=r"\w") as error:
         goal.on(STATES, ACTIONS)
     assert message in str(error.value)

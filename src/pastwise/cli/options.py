@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pastwise.errors import GoalLabelError
+
 if TYPE_CHECKING:
     from pastwise.data.counts import TransitionCounts
     from pastwise.goals.goal import Goal
@@ -175,7 +177,8 @@ def goal_options(command: Command) -> Command:
 def take_goal(options: dict[str, Any]) -> Iterator[Goal]:
     """Take the goal's options out of ``options``.
 
-    A label that turns out to be unknown may be a part of one that has the options' marks in it: that is hinted at.
+    An unknown label may be half of a label that contains = or :, which separate the parts of an
+    option. The error then says where such labels go.
     """
     marked = {
         "prefer": any("=" in text for text in options["prefer"]),
@@ -184,10 +187,9 @@ def take_goal(options: dict[str, Any]) -> Iterator[Goal]:
     goal = _goal(options)
     try:
         yield goal
-    except ValueError as error:
-        part, _, problem = str(error).partition(": ")
-        if marked.get(part) and problem.startswith("unknown label"):
-            raise ValueError(f"{error} (labels with = or : go in a goal file)") from None
+    except GoalLabelError as error:
+        if marked.get(error.part):
+            error.advice = "labels with = or : go in a goal file"
         raise
 
 
