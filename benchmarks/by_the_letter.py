@@ -93,7 +93,7 @@ class LiteralIdeal:
 
     @staticmethod
     def preferring(preferred: tuple[int, ...], S: int, A: int) -> LiteralIdeal:
-        """Paper: Eqs. (11) to (14)."""
+        """Goals of the paper's study, Eqs. (11) to (14)."""
         wanted = (1 - FLOOR * (S - len(preferred))) / len(preferred)
         next_state = [wanted if s in preferred else FLOOR for s in range(S)]
         rule = [[1 / A for _ in range(A)] for _ in range(S)]
@@ -113,7 +113,7 @@ def literal_draw(probabilities: list[float], number: float) -> int:
 
 
 def literal_weights(log: list[Record], ideal: LiteralIdeal) -> list[float]:
-    """Normalised similarity of every record. Paper: Eq. (4)."""
+    """Normalised similarity of every record, Eq. (4)."""
     sigma_max = max(value for table in ideal.joint for row in table for value in row)
     return [ideal.joint[s][a][n] / sigma_max for s, a, n in log]
 
@@ -121,7 +121,7 @@ def literal_weights(log: list[Record], ideal: LiteralIdeal) -> list[float]:
 def literal_learned_rule(
     log: list[Record], weights: list[float], nu: float, state: int, S: int, A: int
 ) -> list[float]:
-    """The learned rule in one state. Paper: Eq. (10)."""
+    """The learned rule in one state, Eq. (10)."""
     here = sum(w for (s, _, _), w in zip(log, weights, strict=True) if s == state) + S * A * nu
     rule = []
     for action in range(A):
@@ -151,7 +151,7 @@ def literal_model(log: list[Record], nu: float, S: int, A: int) -> Tensor:
 
 
 def literal_design(model: Tensor, ideal: LiteralIdeal, horizon: int) -> Tensor:
-    """The optimal policy of every epoch of the horizon: [H][S][A]. Paper: Theorem 1."""
+    """The optimal policy of every epoch of the horizon, Theorem 1: [H][S][A]."""
     S, A = len(model), len(model[0])
     alpha = [
         [
@@ -344,7 +344,7 @@ def wanted_next(preferred: tuple[int, ...], S: int) -> FloatArray:
 def first_rule(
     model: FloatArray, rule: FloatArray, log_transition: FloatArray, horizon: int
 ) -> FloatArray:
-    """The rule of the first epoch of a horizon, for an ideal broadcastable to [S, A, S]: [S, A]. Paper: Theorem 1."""
+    """First rule of a horizon, Theorem 1, for an ideal broadcastable to [S, A, S]: [S, A]."""
     liking = rule * np.exp(-(model * (np.log(model) - log_transition)).sum(axis=-1))
     weight, gamma = liking, liking.sum(axis=-1)
     for _ in range(horizon - 1):

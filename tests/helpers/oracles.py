@@ -44,6 +44,20 @@ def random_ideal(rng: np.random.Generator, num_states: int, num_actions: int) ->
     return IdealModel.of(random_rows(rng, S, A, S), random_rows(rng, S, A))
 
 
+def small_loop(
+    num_states: int, num_actions: int, horizon: int, seed: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Transition model, initial distribution and a policy of rules, with a few zeros in them."""
+    rng = np.random.default_rng(seed)
+    transition = random_rows(rng, num_states, num_actions, num_states)
+    initial = random_rows(rng, num_states)
+    policy = random_rows(rng, horizon, num_states, num_actions)
+    transition[0, 1] = np.eye(num_states)[-1]
+    policy[1, 1, 0] = 0.0
+    policy[1, 1] /= policy[1, 1].sum()
+    return transition, initial, policy
+
+
 def random_log(
     rng: np.random.Generator, num_states: int, num_actions: int, *shape: int
 ) -> Transitions:

@@ -37,6 +37,7 @@ from tests.helpers.oracles import (
     log_of,
     random_log,
     random_rows,
+    small_loop,
     trajectories,
 )
 
@@ -44,17 +45,6 @@ S, A, H = 2, 3, 3
 
 
 # Probability of trajectories
-
-
-def small_loop(seed: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Transition model, initial distribution and a policy of H rules, some of their entries zero."""
-    rng = np.random.default_rng(seed)
-    transition = random_rows(rng, S, A, S)
-    initial = random_rows(rng, S)
-    policy = random_rows(rng, H, S, A)
-    transition[0, 1] = [0.0, 1.0]
-    policy[1, 1] = [0.0, 0.4, 0.6]
-    return transition, initial, policy
 
 
 def test_trajectories_occur_as_often_as_their_probability_says() -> None:
@@ -65,7 +55,7 @@ def test_trajectories_occur_as_often_as_their_probability_says() -> None:
 
     Paper: Definition 1 [MDP], Definition 2 [def:closed_loop_descr], Eq. (1) [eq:closed-loop_beh].
     """
-    transition, initial, policy = small_loop(4)
+    transition, initial, policy = small_loop(S, A, H, seed=4)
     runs = 50_000
     many = FiniteSystem(DenseModel(np.broadcast_to(transition, (runs, S, A, S))), initial)
     seen = run(many, Scripted(policy), H, np.random.default_rng(4))

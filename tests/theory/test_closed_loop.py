@@ -7,28 +7,16 @@ from math import prod
 import numpy as np
 import pytest
 
-from pastwise._numerics.arrays import FloatArray
 from pastwise.data.records import Trajectory
 from pastwise.goals.ideal import IdealModel
 from pastwise.models.dense import DenseModel
 from pastwise.theory.closed_loop import ideal_preferring, log_probability, uniform_rule
-from tests.helpers.oracles import random_ideal, random_rows, trajectories
+from tests.helpers.oracles import random_ideal, random_rows, small_loop, trajectories
 
 S = 2
 A = 3
 H = 3
 TRAJECTORY = Trajectory(np.array([0, 1, 1, 0]), np.arange(H))
-
-
-def small_loop(seed: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Transition model, initial distribution and a policy of H rules, some entries zero."""
-    rng = np.random.default_rng(seed)
-    transition = random_rows(rng, S, A, S)
-    initial = random_rows(rng, S)
-    policy = random_rows(rng, H, S, A)
-    transition[0, 1] = [0.0, 1.0]
-    policy[1, 1] = [0.0, 0.4, 0.6]
-    return transition, initial, policy
 
 
 # Probability of trajectories
@@ -39,7 +27,7 @@ def test_probability_of_a_trajectory_is_the_product_of_its_factors() -> None:
 
     Paper: Definition 1 [MDP], Definition 2 [def:closed_loop_descr], Eq. (1) [eq:closed-loop_beh].
     """
-    transition, initial, policy = small_loop(0)
+    transition, initial, policy = small_loop(S, A, H, seed=0)
     model = DenseModel(transition)
     total = 0.0
     for start in range(S):
@@ -64,7 +52,7 @@ def test_ideal_closed_loop_factors_as_a_closed_loop_does() -> None:
 
 
 def test_one_rule_serves_every_epoch() -> None:
-    transition, initial, policy = small_loop(1)
+    transition, initial, policy = small_loop(S, A, H, seed=1)
     model = DenseModel(transition)
     repeated = log_probability(model, initial, policy[[0, 0, 0]], TRAJECTORY)
     assert log_probability(model, initial, policy[:1], TRAJECTORY) == repeated
@@ -96,13 +84,13 @@ def test_probabilities_of_a_batch_are_those_of_each_run_alone(shared: bool) -> N
 
 
 def test_policy_of_another_length_is_refused() -> None:
-    transition, initial, policy = small_loop(3)
+    transition, initial, policy = small_loop(S, A, H, seed=3)
     with pytest.raises(ValueError, match="a policy of 2 rules does not fit a trajectory of 3"):
         log_probability(DenseModel(transition), initial, policy[:2], TRAJECTORY)
 
 
 def test_rule_in_place_of_a_policy_is_refused() -> None:
-    transition, initial, policy = small_loop(3)
+    transition, initial, policy = small_loop(S, A, H, seed=3)
     with pytest.raises(ValueError, match=r"a policy has the axes .* got shape \(2, 3\)"):
         log_probability(DenseModel(transition), initial, policy[0], TRAJECTORY)
 

@@ -85,7 +85,7 @@ def theorem_1(
         return linear_expectation(lambda finite: (transition * finite).sum(axis=-1), values)
 
     policy = np.empty((horizon, S, A))
-    log_gamma = np.zeros((horizon + 1, S))
+    log_gamma = np.zeros((horizon + 1, S))  # gamma is 1 after the last epoch
     alpha = xlogx(transition).sum(axis=-1) - expect(log_ideal_transition)
     for t in reversed(range(horizon)):
         beta = -expect(log_gamma[t + 1])
