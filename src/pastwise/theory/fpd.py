@@ -1,11 +1,11 @@
 """Fully Probabilistic Design: the policy whose closed loop is nearest to the ideal one.
 
-*The problem.* Over a horizon of H epochs, choose the rules that minimise the Kullback-Leibler
+The problem. Over a horizon of H epochs, choose the rules that minimise the Kullback-Leibler
 divergence of the closed loop from the ideal,
 
     D(p || ideal) = E[sum over epochs of ln (transition * rule / (ideal.transition * ideal.rule))].
 
-*The solution.* From gamma = 1 after the last epoch, backward over the epochs,
+The solution. From gamma = 1 after the last epoch, backward over the epochs,
 
     alpha(state, action) = sum over next states of transition * ln (transition / ideal.transition)
     beta(state, action)  = -sum over next states of transition * ln gamma(next_state)
@@ -23,11 +23,11 @@ batches of systems and goals, in compiled code:
                           (`kernels.plan`), or one BLAS product per epoch for large dense models;
     kernels.softmax_rule  finishes an epoch: from E[ln gamma(next_state)] to the rule and ln gamma.
 
-*Zeros.* A zero in the ideal forbids: an action that may lead to it gets probability exactly 0. A
+Zeros. A zero in the ideal forbids: an action that may lead to it gets probability exactly 0. A
 state without a feasible action has ln gamma = -inf and a rule of zeros; that is an error only when
 its rule is requested.
 
-*Rewards.* Minus the divergence is the expected total of a reward, as in a Markov decision process:
+Rewards. Minus the divergence is the expected total of a reward, as in a Markov decision process:
 
     reward(state, action, next_state) = -ln (transition * rule / (ideal.transition * ideal.rule)).
 

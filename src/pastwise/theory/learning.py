@@ -1,11 +1,11 @@
 """Bayesian learning of a decision rule from records weighted by their similarity.
 
-*Model.* The unknown closed loop is p(next_state, action | state, theta) =
+Model. The unknown closed loop is p(next_state, action | state, theta) =
 theta[state, action, next_state]. For each state, theta has a Dirichlet prior with counts nu_0 > 0,
 
     p(theta) = product over states of Dirichlet(theta[state]; nu_0[state]).
 
-*Weighted Bayes rule.* A record with weight w, its similarity, multiplies the density by theta^w,
+Weighted Bayes rule. A record with weight w, its similarity, multiplies the density by theta^w,
 
     p(theta | log) is proportional to p(theta) * product over records of
                                       theta[state, action, next_state]^w,
@@ -16,11 +16,11 @@ so the posterior is Dirichlet again, with the concentration
 
 which can be updated record by record, starting from V = nu_0.
 
-*Prediction.* The closed loop expected under the posterior is its mean,
+Prediction. The closed loop expected under the posterior is its mean,
 
     p(next_state, action | state, log) = V[state, action, next_state] / sum of V[state].
 
-*The learned rule* is its sum over next states,
+The learned rule is the sum of this over next states,
 
     rule(action | state) = (evidence[state, action] + prior[state, action]) / sum over actions,
 
