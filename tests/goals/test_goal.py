@@ -17,13 +17,15 @@ from hypothesis import strategies as st
 from pastwise import Goal, IdealModel, Space
 from pastwise.errors import FileError, GoalError, GoalLabelError
 
-STATES, ACTIONS = Space(["cold", "hot", "mild", "warm"]), Space(["heat", "open", "wait"])
-S, A = len(STATES), len(ACTIONS)
+STATES = Space(["cold", "hot", "mild", "warm"])
+ACTIONS = Space(["heat", "open", "wait"])
+S = len(STATES)
+A = len(ACTIONS)
 PLACES = Space.sorted([("a", 1), ("a", 2), ("b", 1)], ("room", "floor"))
 
 
 def wish(**parameters: Any) -> Goal:
-    """A goal of what people write, whatever its type."""
+    """A goal of what people write, of any type."""
     return Goal(**parameters)
 
 
@@ -135,7 +137,10 @@ def test_too_high_a_floor_leaves_nothing() -> None:
 
 
 def test_targets_of_fields_multiply_over_the_combinations_that_occur() -> None:
-    """Room a: 9/10, b: 1/10; floor 1: 3/4, 2: 1/4. The combination (b, 2) does not occur: 39/40 remain."""
+    """Room a: 9/10, b: 1/10; floor 1: 3/4, 2: 1/4.
+
+    The combination (b, 2) does not occur: 39/40 remain.
+    """
     goal = wish(targets={"room": "a", "floor": {1: 3, 2: 1}}, floor=0.1)
     assert by_label(goal, PLACES) == pytest.approx(
         {("a", 1): 27 / 39, ("a", 2): 9 / 39, ("b", 1): 3 / 39}
@@ -191,7 +196,8 @@ def test_reward_of_arriving_in_a_state() -> None:
 
 def test_reward_by_state_and_action() -> None:
     reward = np.zeros((S, A, 1))
-    reward[0, 2], reward[3, 0] = 5, -2
+    reward[0, 2] = 5
+    reward[3, 0] = -2
     assert_ideal_of_reward(
         wish(reward={"cold": {"wait": 5}, "warm": {"heat": -2}}).on(STATES, ACTIONS), reward
     )
@@ -199,7 +205,9 @@ def test_reward_by_state_and_action() -> None:
 
 def test_reward_by_state_action_and_next_state() -> None:
     reward = np.zeros((S, A, S))
-    reward[0, 2, 1], reward[0, 2, 3], reward[1, 0] = 5, 1, 3
+    reward[0, 2, 1] = 5
+    reward[0, 2, 3] = 1
+    reward[1, 0] = 3
     goal = wish(reward={"cold": {"wait": {"hot": 5, "warm": 1}}, "hot": {"heat": 3}})
     assert_ideal_of_reward(goal.on(STATES, ACTIONS), reward)
 
@@ -282,7 +290,7 @@ def test_preferred_actions(goal: Goal, rule: list[float]) -> None:
     np.testing.assert_allclose(goal.on(STATES, ACTIONS).rule, [rule], rtol=1e-14)
 
 
-def test_goal_of_actions_alone_has_every_state_alike() -> None:
+def test_goal_of_actions_alone_has_all_states_equal() -> None:
     assert next_states(wish(prefer_actions="wait")) == pytest.approx([1 / S] * S)
 
 
@@ -295,10 +303,9 @@ def test_preferred_actions_go_with_preferred_states() -> None:
 
 
 def test_forbidden_actions_are_a_mask_and_leave_the_ideal_alone() -> None:
-    free, bound = (
-        wish(prefer="mild", prefer_actions="heat", forbid=forbid).on(STATES, ACTIONS)
-        for forbid in ((), [("hot", "heat"), (None, "open")])
-    )
+    preferred = {"prefer": "mild", "prefer_actions": "heat"}
+    free = wish(**preferred).on(STATES, ACTIONS)
+    bound = wish(**preferred, forbid=[("hot", "heat"), (None, "open")]).on(STATES, ACTIONS)
     assert free.allowed.all()
     T, F = True, False
     np.testing.assert_array_equal(bound.allowed, [[T, F, T], [F, F, T], [T, F, T], [T, F, T]])
@@ -407,11 +414,11 @@ def test_set_of_labels_has_one_order() -> None:
         (wish(targets={"room": "a", "floor": {1: 4, 2: 1}}), PLACES, [1, 0.25, 0]),
     ],
 )
-def test_worth_of_being_in_a_state(goal: Goal, states: Space, score: list[float]) -> None:
+def test_score_of_being_in_a_state(goal: Goal, states: Space, score: list[float]) -> None:
     assert goal.score(states, ACTIONS).tolist() == pytest.approx(score)
 
 
-def test_worth_of_a_transition() -> None:
+def test_score_of_a_transition() -> None:
     reward = wish(reward={"cold": {"heat": {"mild": 2}, "wait": -1}}).score(STATES, ACTIONS)
     assert reward.shape == (4, 3, 4)
     assert reward[0].tolist() == [[0, 0, 2, 0], [0] * 4, [-1] * 4]
@@ -444,7 +451,7 @@ def test_goal_without_a_score(goal: Goal, message: str) -> None:
     assert message in str(error.value)
 
 
-# In words
+# As a sentence
 
 
 @pytest.mark.parametrize(
@@ -471,7 +478,7 @@ def test_goal_without_a_score(goal: Goal, message: str) -> None:
         ),
     ],
 )
-def test_goal_in_words(goal: Goal, words: str) -> None:
+def test_goal_as_a_sentence(goal: Goal, words: str) -> None:
     assert goal.describe() == words
     assert repr(goal) == f"Goal: {words}"
 
@@ -631,7 +638,8 @@ def written(folder: Path, text: str | bytes) -> Path:
             wish(prefer_actions="wait", action_floor=0.1),
         ),
         (
-            'prefer = "mild"\nforbid = [["hot", "heat"], {action = "open"}, {state = "cold", action = "wait"}]',
+            'prefer = "mild"\n'
+            'forbid = [["hot", "heat"], {action = "open"}, {state = "cold", action = "wait"}]',
             wish(prefer="mild", forbid=[("hot", "heat"), (None, "open"), ("cold", "wait")]),
         ),
         ("prefer = '[\"b\", 1]'", wish(prefer='["b", 1]')),

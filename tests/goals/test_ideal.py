@@ -9,9 +9,11 @@ import pytest
 
 from pastwise import IdealModel
 from pastwise._numerics.arrays import FloatArray
+from pastwise.errors import ParameterError
 from tests.helpers.oracles import joint, random_rows
 
-S, A = 3, 2
+S = 3
+A = 2
 
 FULL = np.indices((S, A, S))
 TRANSITION_SHAPES = [(S,), (1, A, S), (A, S), (S, 1, S), (S, A, S)]
@@ -28,15 +30,17 @@ def with_zeros(rng: np.random.Generator, *shape: int) -> FloatArray:
 @pytest.mark.parametrize("zeros", [False, True])
 @pytest.mark.parametrize("rule_shape", RULE_SHAPES)
 @pytest.mark.parametrize("transition_shape", TRANSITION_SHAPES)
-def test_joint_is_the_product_of_its_factors_in_whatever_shape_they_are_kept(
+def test_joint_is_the_product_of_its_factors_in_any_shape(
     transition_shape: tuple[int, ...], rule_shape: tuple[int, ...], zeros: bool
 ) -> None:
     """Its extremes are those of the full table, although none is built.
 
     Paper: Definition 3 [def:ideal_closed-loop_beh].
     """
-    rng, rows = np.random.default_rng(3), with_zeros if zeros else random_rows
-    transition, rule = rows(rng, *transition_shape), rows(rng, *rule_shape)
+    rng = np.random.default_rng(3)
+    rows = with_zeros if zeros else random_rows
+    transition = rows(rng, *transition_shape)
+    rule = rows(rng, *rule_shape)
     ideal = IdealModel.of(transition, rule)
     table = joint(np.broadcast_to(transition, (S, A, S)), np.broadcast_to(rule, (S, A)))
     found = np.exp(ideal.log_joint(*FULL))
@@ -60,21 +64,21 @@ def test_joint_is_the_product_of_its_factors_in_whatever_shape_they_are_kept(
         {"transition": np.full((1, 4, 2), 0.5)},
     ],
 )
-def test_number_of_actions_is_known_from_any_argument_that_tells(given: dict[str, Any]) -> None:
+def test_number_of_actions_is_known_from_any_argument_that_shows_it(given: dict[str, Any]) -> None:
     ideal = IdealModel.of(**({"transition": [0.5, 0.5]} | given))
     np.testing.assert_allclose(ideal.rule, [[0.25] * 4])
     np.testing.assert_array_equal(ideal.allowed, [[True] * 4])
 
 
-def test_single_action_must_be_said_to_be_meant() -> None:
+def test_single_action_must_be_stated() -> None:
     assert IdealModel.of([0.5, 0.5], num_actions=1).num_actions == 1
     with pytest.raises(
-        ValueError, match="number of actions is not known: give num_actions or rule"
+        ParameterError, match="number of actions is not known: give num_actions or rule"
     ):
         IdealModel.of([0.5, 0.5])
 
 
-def test_mask_stands_beside_the_ideal_and_changes_nothing_in_it() -> None:
+def test_mask_stands_next_to_the_ideal_and_changes_nothing_in_it() -> None:
     best_is_forbidden = [[True, True], [False, True], [True, True]]
     free = IdealModel.of([0.7, 0.2, 0.1], [0.9, 0.1])
     masked = IdealModel.of([0.7, 0.2, 0.1], [0.9, 0.1], allowed=best_is_forbidden)
@@ -86,7 +90,8 @@ def test_mask_stands_beside_the_ideal_and_changes_nothing_in_it() -> None:
 
 def test_several_goals_are_kept_together() -> None:
     rng = np.random.default_rng(4)
-    transition, rule = random_rows(rng, 5, 1, 1, S), random_rows(rng, S, A)
+    transition = random_rows(rng, 5, 1, 1, S)
+    rule = random_rows(rng, S, A)
     goals = IdealModel.of(transition, rule)
     for i in range(5):
         alone = IdealModel.of(transition[i], rule)
@@ -112,7 +117,7 @@ def test_ideal_of_a_reward_is_its_unnormalised_exponential() -> None:
 def test_reward_of_next_states_needs_the_number_of_actions() -> None:
     assert IdealModel.from_reward([0.0, 1.0], 1.0, num_actions=4).num_actions == 4
     assert IdealModel.from_reward([0.0, 1.0], 1.0, allowed=[True] * 4).num_actions == 4
-    with pytest.raises(ValueError, match="number of actions is not known"):
+    with pytest.raises(ParameterError, match="number of actions is not known"):
         IdealModel.from_reward([0.0, 1.0], 1.0)
 
 
@@ -143,7 +148,7 @@ def test_arrays_are_read_only(name: str) -> None:
 )
 def test_bad_ideal_is_refused_and_located(arguments: dict[str, Any], message: str) -> None:
     known = {} if "rule" in arguments else {"num_actions": 2}
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ParameterError, match=message):
         IdealModel.of(**({"transition": [0.5, 0.5]} | known | arguments))
 
 
@@ -160,7 +165,7 @@ def test_bad_ideal_is_refused_and_located(arguments: dict[str, Any], message: st
     ],
 )
 def test_number_of_actions_that_cannot_be_is_refused(arguments: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="actions"):
+    with pytest.raises(ParameterError, match="actions"):
         IdealModel.of(**({"transition": [0.5, 0.5]} | arguments))
 
 
@@ -176,11 +181,11 @@ def test_number_of_actions_that_cannot_be_is_refused(arguments: dict[str, Any]) 
     ],
 )
 def test_bad_reward_is_refused_and_located(reward: Any, temperature: float, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ParameterError, match=message):
         IdealModel.from_reward(reward, temperature, num_actions=2)
 
 
-def test_reward_of_state_and_action_counts_wherever_it_leads() -> None:
+def test_reward_of_state_and_action_counts_for_every_next_state() -> None:
     reward = np.arange(6.0).reshape(2, 3, 1)
     ideal = IdealModel.from_reward(reward, 2.0)
     joint = ideal.log_joint(*np.indices((2, 3, 2)))
@@ -188,7 +193,7 @@ def test_reward_of_state_and_action_counts_wherever_it_leads() -> None:
 
 
 def test_temperature_too_low_for_the_rewards_is_refused() -> None:
-    with pytest.raises(ValueError, match="too low"):
+    with pytest.raises(ParameterError, match="too low"):
         IdealModel.from_reward([0.0, 1.0], 1e-320, num_actions=2)
 
 
