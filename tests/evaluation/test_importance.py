@@ -1,4 +1,8 @@
-"""Off-policy estimates: exact on whole populations of episodes, literal on random ones, right on average."""
+"""Off-policy estimates from episodes.
+
+They are exact on whole populations of episodes, equal to literal implementations on random ones,
+and right on average on simulated logs.
+"""
 
 from __future__ import annotations
 
@@ -47,19 +51,20 @@ def episodes_of(walks: list[list[Step]], propensity: FloatArray | None = None) -
 
 @dataclass(frozen=True)
 class Case:
-    """Random episodes of different lengths, a rule, a score and a model that have nothing to do with each other."""
+    """Random episodes of different lengths, and an unrelated rule, utility and model."""
 
     walks: list[list[Step]]
     episodes: Episodes
     rule: FloatArray
-    score: FloatArray
+    utility: FloatArray
     model: FloatArray
     horizon: int
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    rng, horizon = np.random.default_rng(draw(seeds)), draw(st.integers(1, 7))
+    rng = np.random.default_rng(draw(seeds))
+    horizon = draw(st.integers(1, 7))
     walks = []
     for _ in range(draw(st.integers(1, 6))):
         path = rng.integers(S, size=rng.integers(2, 7))
@@ -82,70 +87,85 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 def literal_weights(case: Case) -> list[list[float]]:
-    """Weight of every episode up to every step, by the definition; an episode that ended keeps its last."""
+    """Weight of every episode up to every step, by the definition.
+
+    An episode that ended keeps its last weight.
+    """
     took = [step[:2] for walk in case.walks for step in walk]
     known = case.episodes.propensity
-    record, weights = 0, []
+    record = 0
+    weights = []
     for walk in case.walks:
-        weight, along = 1.0, []
+        weight = 1.0
+        along = []
         for s, a, _ in walk:
-            logged = (
-                took.count((s, a)) / sum(t[0] == s for t in took)
-                if known is None
-                else float(known[record])
-            )
-            weight, record = weight * float(case.rule[s, a]) / logged, record + 1
+            if known is None:
+                logged = took.count((s, a)) / sum(t[0] == s for t in took)
+            else:
+                logged = float(known[record])
+            weight = weight * float(case.rule[s, a]) / logged
+            record += 1
             along.append(weight)
         weights.append((along + [along[-1]] * case.horizon)[: case.horizon])
     return weights
 
 
 def literal_importance(case: Case) -> float | None:
-    total, weights = 0.0, literal_weights(case)
+    total = 0.0
+    weights = literal_weights(case)
     for t in range(min(case.horizon, max(map(len, case.walks)))):
         normaliser = sum(w[t] for w in weights)
         if normaliser == 0:
             return None
         for walk, w in zip(case.walks, weights, strict=True):
-            total += w[t] / normaliser * float(case.score[walk[t][2]]) if t < len(walk) else 0
+            if t < len(walk):
+                total += w[t] / normaliser * float(case.utility[walk[t][2]])
     return total
 
 
 def literal_doubly_robust(case: Case) -> float | None:
-    """Thomas and Brunskill (2016), Eq. (5): the weighted scores minus w_t Q(s_t, a_t) - w_{t-1} V(s_t)."""
+    """Thomas and Brunskill (2016), Eq. (5).
+
+    The weighted utilities minus w_t Q(s_t, a_t) - w_{t-1} V(s_t).
+    """
     horizon = min(case.horizon, max(map(len, case.walks)))
-    arrivals = [
-        (n, t + 1 == len(w)) for w in case.walks for t, (_, _, n) in enumerate(w) if t < horizon - 1
-    ]
-    over = [
-        sum(end for n, end in arrivals if n == s) / max(1, sum(n == s for n, _ in arrivals))
-        for s in range(S)
-    ]
+
+    # How often an episode ended on arriving in each state.
+    num_arrived = [0] * S
+    num_ended = [0] * S
+    for walk in case.walks:
+        for t, (_, _, n) in enumerate(walk[: horizon - 1]):
+            num_arrived[n] += 1
+            num_ended[n] += t + 1 == len(walk)
+    over = [num_ended[s] / max(1, num_arrived[s]) for s in range(S)]
 
     def v(t: int, s: int) -> float:
         return sum(float(case.rule[s, a]) * q(t, s, a) for a in range(A))
 
     def q(t: int, s: int, a: int) -> float:
-        later = [(1 - over[n]) * v(t + 1, n) if t + 1 < horizon else 0.0 for n in range(S)]
-        return sum(float(case.model[s, a, n]) * (float(case.score[n]) + later[n]) for n in range(S))
+        total = 0.0
+        for n in range(S):
+            later = (1 - over[n]) * v(t + 1, n) if t + 1 < horizon else 0.0
+            total += float(case.model[s, a, n]) * (float(case.utility[n]) + later)
+        return total
 
     result = literal_importance(case)
     if result is None:
         return None
-    weights, number = literal_weights(case), len(case.walks)
+    weights = literal_weights(case)
     for t in range(horizon):
-        now = sum(w[t] for w in weights)
-        before = sum(w[t - 1] for w in weights) if t else number
-        for walk, w in zip(case.walks, weights, strict=True):
+        now = [w[t] for w in weights]
+        before = [w[t - 1] if t else 1.0 for w in weights]
+        for i, walk in enumerate(case.walks):
             if t < len(walk):
                 s, a, _ = walk[t]
-                result -= w[t] / now * q(t, s, a) - (w[t - 1] if t else 1) / before * v(t, s)
+                result -= now[i] / sum(now) * q(t, s, a) - before[i] / sum(before) * v(t, s)
     return result
 
 
 @given(cases())
 def test_weighted_importance_is_its_definition(case: Case) -> None:
-    found = weighted_importance(case.episodes, case.rule, case.score, case.horizon, bootstrap=FEW)
+    found = weighted_importance(case.episodes, case.rule, case.utility, case.horizon, bootstrap=FEW)
     expected = literal_importance(case)
     if expected is None:
         assert np.isnan(found.mean)
@@ -163,7 +183,9 @@ def test_weighted_importance_is_its_definition(case: Case) -> None:
 def test_doubly_robust_is_its_definition(case: Case) -> None:
     case = replace(case, horizon=min(case.horizon, 4))
     model = DenseModel(case.model)
-    found = doubly_robust(case.episodes, case.rule, case.score, case.horizon, model, bootstrap=FEW)
+    found = doubly_robust(
+        case.episodes, case.rule, case.utility, case.horizon, model, bootstrap=FEW
+    )
     expected = literal_doubly_robust(case)
     assert (
         np.isnan(found.mean)
@@ -179,18 +201,18 @@ def test_the_rule_that_was_followed_gets_the_plain_mean(case: Case) -> None:
     np.add.at(counts, (episodes.state, episodes.action), 1)
     followed = np.where(counts.sum(axis=1, keepdims=True) > 0, counts, 1.0)
     rule = followed / followed.sum(axis=1, keepdims=True)
-    found = weighted_importance(episodes, rule, case.score, case.horizon)
-    plain = logged_value(episodes, case.score, case.horizon)
+    found = weighted_importance(episodes, rule, case.utility, case.horizon)
+    plain = logged_value(episodes, case.utility, case.horizon)
     assert (found.mean, found.low, found.high) == (plain.mean, plain.low, plain.high)
     assert found.effective_episodes == plain.effective_episodes == len(case.walks)
     totals = [
-        sum(Fraction(float(case.score[n])) for _, _, n in walk[: case.horizon])
+        sum(Fraction(float(case.utility[n])) for _, _, n in walk[: case.horizon])
         for walk in case.walks
     ]
     assert plain.mean == pytest.approx(float(sum(totals) / len(totals)))
 
 
-# Whole populations: every possible episode, as often as it is likely, so that averages are expectations.
+# Whole populations: every possible episode, as often as it is likely; averages are expectations.
 
 END = 2
 """The state in which an episode ends."""
@@ -202,7 +224,7 @@ WORLD = [
 ]
 PAST = [[Fraction(1, 3), Fraction(2, 3)], [Fraction(1, 2), Fraction(1, 2)]]
 RULE = [[Fraction(3, 4), Fraction(1, 4)], [Fraction(0), Fraction(1)]]
-SCORE = [Fraction(1), Fraction(-2), Fraction(5)]
+UTILITY = [Fraction(1), Fraction(-2), Fraction(5)]
 
 
 def all_walks(
@@ -228,7 +250,7 @@ def population(horizon: int = HORIZON) -> Episodes:
 def exact_value(horizon: int = HORIZON) -> float:
     return float(
         sum(
-            chance * sum(SCORE[n] for _, _, n in walk)
+            chance * sum(UTILITY[n] for _, _, n in walk)
             for walk, chance in all_walks(RULE, 0, horizon)
         )
     )
@@ -240,33 +262,34 @@ def as_floats(table: Any, fill: list[Any]) -> FloatArray:
 
 
 RULE_FLOAT = as_floats(RULE, [1, 0])
-SCORE_FLOAT = np.array(SCORE).astype(float)
+UTILITY_FLOAT = np.array(UTILITY).astype(float)
 TRUE_MODEL = DenseModel(as_floats(WORLD, [[0, 0, 1]] * 2))
 WRONG_MODEL = DenseModel(random_rows(np.random.default_rng(5), 3, 2, 3))
 
 
 @pytest.mark.parametrize("horizon", [1, 2, 3, 9])
 def test_a_whole_population_gives_the_expectation(horizon: int) -> None:
-    """Episodes end by themselves after one, two or three steps; the horizon may be shorter or longer."""
-    episodes, expected = population(), exact_value(min(horizon, HORIZON))
-    found = weighted_importance(episodes, RULE_FLOAT, SCORE_FLOAT, horizon, bootstrap=FEW)
+    """Episodes end after one, two or three steps; the horizon may be shorter or longer."""
+    episodes = population()
+    expected = exact_value(min(horizon, HORIZON))
+    found = weighted_importance(episodes, RULE_FLOAT, UTILITY_FLOAT, horizon, bootstrap=FEW)
     assert found.mean == pytest.approx(expected, rel=1e-12)
-    wrong = doubly_robust(episodes, RULE_FLOAT, SCORE_FLOAT, horizon, WRONG_MODEL, bootstrap=FEW)
+    wrong = doubly_robust(episodes, RULE_FLOAT, UTILITY_FLOAT, horizon, WRONG_MODEL, bootstrap=FEW)
     assert wrong.mean == pytest.approx(expected, rel=1e-12)
 
 
 def test_doubly_robust_needs_only_one_of_weights_and_model_to_be_right() -> None:
     episodes = population()
     misled = replace(episodes, propensity=np.where(episodes.action == 0, 0.9, 0.3))
-    assert weighted_importance(misled, RULE_FLOAT, SCORE_FLOAT, HORIZON).mean != pytest.approx(
+    assert weighted_importance(misled, RULE_FLOAT, UTILITY_FLOAT, HORIZON).mean != pytest.approx(
         exact_value(), rel=1e-2
     )
-    found = doubly_robust(misled, RULE_FLOAT, SCORE_FLOAT, HORIZON, TRUE_MODEL)
+    found = doubly_robust(misled, RULE_FLOAT, UTILITY_FLOAT, HORIZON, TRUE_MODEL)
     assert found.mean == pytest.approx(exact_value(), rel=1e-12)
     assert "either" in found.assumption
 
 
-def test_behaviour_is_told_from_the_log_unless_it_is_logged() -> None:
+def test_behaviour_is_estimated_from_the_log_unless_it_is_logged() -> None:
     episodes = population()
     expected = as_floats(PAST, [1, 0])[episodes.state, episodes.action]
     np.testing.assert_allclose(behaviour(episodes), expected, rtol=1e-12)
@@ -282,7 +305,7 @@ class World:
     transition: FloatArray
     past: FloatArray
     rule: FloatArray
-    score: FloatArray
+    utility: FloatArray
     horizon: int
 
     @classmethod
@@ -304,7 +327,7 @@ class World:
     def value(self) -> float:
         """From state 0."""
         model = DenseModel(self.transition)
-        return float(policy_value(model, self.rule, model.expect(self.score), self.horizon)[0])
+        return float(policy_value(model, self.rule, model.expect(self.utility), self.horizon)[0])
 
     def simulate(self, number: int, rng: np.random.Generator, *, known: bool) -> Episodes:
         state = np.zeros(number, dtype=np.int64)
@@ -330,18 +353,21 @@ def learned(episodes: Episodes, num_states: int, num_actions: int) -> LearnedMod
 
 @pytest.mark.parametrize("known", [True, False])
 def test_large_logs_converge_to_the_value(known: bool) -> None:
-    """Within 4.9 standard errors, as told by the interval: error probability below 1e-4 for all four estimates."""
+    """Within 4.9 standard errors, inferred from the interval.
+
+    The error probability is below 1e-4 for all four estimates.
+    """
     world = World.random(7)
     episodes = world.simulate(20_000, np.random.default_rng(8), known=known)
     model = learned(episodes, 4, 3)
     for found in (
         weighted_importance(
-            episodes, world.rule, world.score, world.horizon, bootstrap=Bootstrap(resamples=400)
+            episodes, world.rule, world.utility, world.horizon, bootstrap=Bootstrap(resamples=400)
         ),
         doubly_robust(
             episodes,
             world.rule,
-            world.score,
+            world.utility,
             world.horizon,
             model,
             bootstrap=Bootstrap(resamples=400),
@@ -353,34 +379,29 @@ def test_large_logs_converge_to_the_value(known: bool) -> None:
 
 
 def test_intervals_cover() -> None:
-    """With known propensities the coverage of the 90 % interval lies between 0.86 and 0.94; 400 logs of 300 episodes.
+    """With known propensities the 90 % interval covers between 0.86 and 0.94; 400 logs.
 
-    Counts beyond the bounds would come about with probability 1e-4 at either end. Intervals with an estimated behaviour
-    are wider than they need be, so only the lower bound holds for them.
+    Counts beyond the bounds would come about with probability 1e-4 at either end. Intervals with an
+    estimated behaviour are wider than they need be, so only the lower bound holds for them.
     """
-    world, logs = World.random(3), 400
+    world = World.random(3)
+    logs = 400
+    bootstrap = Bootstrap(resamples=200)
     hits = {"known": 0, "estimated": 0, "doubly robust": 0}
     for rng in np.random.default_rng(11).spawn(logs):
         episodes = world.simulate(300, rng, known=True)
-        given_all = (episodes, world.rule, world.score, world.horizon)
+        without = replace(episodes, propensity=None)
+        model = DenseModel(world.transition)
+        judged = (world.rule, world.utility, world.horizon)
         estimates: dict[str, Estimate] = {
-            "known": weighted_importance(*given_all, rng=rng, bootstrap=Bootstrap(resamples=200)),
-            "estimated": weighted_importance(
-                replace(episodes, propensity=None),
-                *given_all[1:],
-                rng=rng,
-                bootstrap=Bootstrap(resamples=200),
-            ),
-            "doubly robust": doubly_robust(
-                *given_all,
-                DenseModel(world.transition),
-                rng=rng,
-                bootstrap=Bootstrap(resamples=200),
-            ),
+            "known": weighted_importance(episodes, *judged, rng=rng, bootstrap=bootstrap),
+            "estimated": weighted_importance(without, *judged, rng=rng, bootstrap=bootstrap),
+            "doubly robust": doubly_robust(episodes, *judged, model, rng=rng, bootstrap=bootstrap),
         }
         for name, found in estimates.items():
-            hits[name] += found.low <= world.value <= found.high
-    least, most = binom.ppf(1e-4, logs, 0.86), binom.isf(1e-4, logs, 0.94)
+            hits[name] += found.covers(world.value)
+    least = binom.ppf(1e-4, logs, 0.86)
+    most = binom.isf(1e-4, logs, 0.94)
     assert least <= hits["known"] <= most
     assert least <= hits["doubly robust"] <= most
     assert least <= hits["estimated"]
@@ -388,17 +409,12 @@ def test_intervals_cover() -> None:
 
 def test_the_interval_of_the_mean_of_many_is_the_normal_one() -> None:
     """To 8 %: three times the error of a percentile of 4000 resamples."""
-    scores = np.random.default_rng(6).random(500)
-    found = logged_value(
-        episodes_of([[(0, 0, n)] for n in range(500)]),
-        scores,
-        1,
-        bootstrap=Bootstrap(resamples=4000),
-    )
-    half = norm.ppf(0.95) * scores.std() / np.sqrt(500)
-    np.testing.assert_allclose(
-        [found.high - scores.mean(), scores.mean() - found.low], half, rtol=0.08
-    )
+    utility = np.random.default_rng(6).random(500)
+    episodes = episodes_of([[(0, 0, n)] for n in range(500)])
+    found = logged_value(episodes, utility, 1, bootstrap=Bootstrap(resamples=4000))
+    half = norm.ppf(0.95) * utility.std() / np.sqrt(500)
+    mean = utility.mean()
+    np.testing.assert_allclose([found.high - mean, mean - found.low], half, rtol=0.08)
 
 
 def test_a_true_deterministic_model_leaves_nothing_to_chance() -> None:
@@ -406,14 +422,14 @@ def test_a_true_deterministic_model_leaves_nothing_to_chance() -> None:
     transition = np.eye(5)[rng.integers(5, size=(5, 3))]
     world = replace(World.random(1, 5, 3, horizon=6), transition=transition)
     episodes = world.simulate(50, rng, known=False)
-    found = doubly_robust(episodes, world.rule, world.score, 6, DenseModel(transition))
+    found = doubly_robust(episodes, world.rule, world.utility, 6, DenseModel(transition))
     np.testing.assert_allclose([found.mean, found.low, found.high], world.value, rtol=1e-12)
 
 
-# What an estimate says of itself.
+# What an estimate says about itself.
 
 
-def test_mass_without_overlap_is_told() -> None:
+def test_decisions_without_overlap_are_reported() -> None:
     episodes = episodes_of([[(0, 0, 1), (1, 0, 0)], [(0, 1, 1)], [(0, 0, 0)]])
     rule = np.array([[0.5, 0.5, 0.0], [0.25, 0.75, 0.0], [0.0, 0.0, 1.0]])
     found = weighted_importance(episodes, rule, np.ones(3), 2)
@@ -428,12 +444,9 @@ def test_a_rule_that_no_episode_follows_gets_no_number() -> None:
     episodes = episodes_of([[(0, 0, 1)], [(0, 0, 0)], [(0, 0, 0)]])
     found = weighted_importance(episodes, np.array([[0.0, 1.0], [0.5, 0.5]]), np.ones(2), 1)
     assert np.isnan(found.mean)
-    assert (found.low, found.high, found.effective_episodes, found.without_overlap) == (
-        -np.inf,
-        np.inf,
-        0.0,
-        1.0,
-    )
+    assert (found.low, found.high) == (-np.inf, np.inf)
+    assert found.effective_episodes == 0.0
+    assert found.without_overlap == 1.0
 
 
 def test_one_episode_has_no_spread_so_its_interval_is_the_whole_line() -> None:
@@ -441,7 +454,7 @@ def test_one_episode_has_no_spread_so_its_interval_is_the_whole_line() -> None:
     assert (found.mean, found.low, found.high) == (1.0, -np.inf, np.inf)
 
 
-def test_resamples_that_tell_nothing_count_against_either_end() -> None:
+def test_undefined_resamples_count_against_either_end() -> None:
     """Two of six episodes follow the rule: every eleventh resample ((4/6)^6) holds neither."""
     episodes = episodes_of([[(0, 0, 0)]] * 4 + [[(0, 1, 0)]] * 2)
     found = weighted_importance(episodes, np.array([[0.0, 1.0]]), np.ones(1), 1)
@@ -457,14 +470,16 @@ def test_long_products_neither_overflow_nor_vanish() -> None:
 
 
 def test_the_same_seed_gives_the_same_interval() -> None:
-    world, rng = World.random(4), np.random.default_rng
-    episodes = world.simulate(30, rng(0), known=False)
-    one, same, other = (
-        weighted_importance(episodes, world.rule, world.score, 4, rng=rng(seed))
-        for seed in (1, 1, 2)
-    )
-    assert one == same
-    assert (other.mean, other.low != one.low) == (one.mean, True)
+    world = World.random(4)
+    episodes = world.simulate(30, np.random.default_rng(0), known=False)
+
+    def estimate(seed: int) -> Estimate:
+        rng = np.random.default_rng(seed)
+        return weighted_importance(episodes, world.rule, world.utility, 4, rng=rng)
+
+    assert estimate(1) == estimate(1)
+    assert estimate(2).mean == estimate(1).mean
+    assert estimate(2).low != estimate(1).low
 
 
 # Bad input.
@@ -538,23 +553,20 @@ def test_a_bootstrap_needs_resamples() -> None:
 
 
 @pytest.mark.parametrize("shape", [(3, 2, 3), (3, 2, 1), (1, 2, 1)])
-def test_a_score_may_depend_on_the_whole_transition(shape: tuple[int, ...]) -> None:
-    """The logged rule scores as logged, whatever the score; one of next states alone may be given either way."""
-    episodes, table = replace(GOOD, propensity=None), np.random.default_rng(3).random(shape)
+def test_a_utility_may_depend_on_the_whole_transition(shape: tuple[int, ...]) -> None:
+    """The logged rule scores as logged; a utility of next states may be given in either shape."""
+    episodes = replace(GOOD, propensity=None)
+    table = np.random.default_rng(3).random(shape)
     rule = np.full((3, 2), 1e-300)
     np.add.at(rule, (episodes.state, episodes.action), 1.0)
     rule /= rule.sum(axis=-1, keepdims=True)
-    records = np.broadcast_to(table, (3, 2, 3))[
-        episodes.state, episodes.action, episodes.next_state
-    ]
-    assert logged_value(episodes, table, 9).mean == pytest.approx(records.sum() / episodes.number)
-    assert weighted_importance(episodes, rule, table, 9).mean == pytest.approx(
-        records.sum() / episodes.number
-    )
-    states = np.array([1.0, -2.0, 0.5])
+    full = np.broadcast_to(table, (3, 2, 3))
+    earned = full[episodes.state, episodes.action, episodes.next_state]
+    mean = earned.sum() / episodes.number
+    assert logged_value(episodes, table, 9).mean == pytest.approx(mean)
+    assert weighted_importance(episodes, rule, table, 9).mean == pytest.approx(mean)
+    by_state = np.array([1.0, -2.0, 0.5])
+    by_transition = np.broadcast_to(by_state, (3, 2, 3))
     for estimate in (weighted_importance, partial(doubly_robust, model=TRUE_MODEL)):
-        one, two = (
-            estimate(episodes, rule, score, 9)
-            for score in (states, np.broadcast_to(states, (3, 2, 3)))
-        )
-        assert one.mean == pytest.approx(two.mean)
+        expected = estimate(episodes, rule, by_state, 9).mean
+        assert estimate(episodes, rule, by_transition, 9).mean == pytest.approx(expected)
