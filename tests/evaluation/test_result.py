@@ -4,8 +4,6 @@ import json
 from dataclasses import replace
 from math import inf, nan
 
-import pytest
-
 from pastwise._numerics.interval import Interval
 from pastwise.evaluation.result import Estimate, Evaluation, EvaluationSupport
 
@@ -93,8 +91,3 @@ def test_the_plain_form_is_json_even_where_estimates_are_undefined() -> None:
         "without_overlap": 1.0,
         "assumption": "Relies on nothing.",
     }
-
-
-@pytest.mark.parametrize(("value", "inside"), [(0.45, True), (0.48, True), (0.5, False)])
-def test_an_interval_covers_its_bounds(value: float, inside: bool) -> None:
-    assert EVALUATION.values["new"].covers(value) == inside

@@ -1,9 +1,12 @@
 """Verdict and alarm from samples of differences."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from pastwise._numerics.interval import Interval
+from pastwise.errors import ParameterError
 from pastwise.evaluation.verdict import Thresholds, is_alarming, side_of_zero, verdicts
 
 
@@ -52,3 +55,17 @@ def test_thresholds_are_yours_to_choose() -> None:
     strict = Thresholds(level=0.99, min_samples=1000, alarm_probability=0.03)
     assert verdicts(differences, strict)["random"] == "cannot tell"
     assert is_alarming(differences, strict)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"level": 90}, "level must lie between 0 and 1, not 90"),
+        ({"level_against_logged": 1.0}, "level_against_logged must lie between 0 and 1"),
+        ({"alarm_probability": 0}, "alarm_probability must lie between 0 and 1"),
+        ({"min_samples": 0}, "min_samples must be at least 1, not 0"),
+    ],
+)
+def test_bad_thresholds_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        Thresholds(**options)

@@ -8,6 +8,7 @@ from math import isfinite
 import numpy as np
 
 from pastwise._numerics.arrays import FloatArray
+from pastwise.errors import ParameterError
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,12 @@ class Interval:
             "high": finite_or_none(self.high),
             "level": self.level,
         }
+
+
+def require_level(name: str, level: float) -> None:
+    """Refuse a level that is no probability of an interval."""
+    if not 0 < level < 1:
+        raise ParameterError(f"{name} must lie between 0 and 1, not {level}")
 
 
 def finite_or_none(value: float) -> float | None:

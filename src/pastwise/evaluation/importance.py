@@ -29,6 +29,7 @@ import numpy as np
 
 from pastwise._numerics.arrays import FloatArray, broadcast, group_sum, log
 from pastwise._numerics.checks import checked_probabilities, require_memory
+from pastwise._numerics.interval import require_level
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Episodes
 from pastwise.errors import ParameterError
@@ -58,6 +59,7 @@ class Bootstrap:
     def __post_init__(self) -> None:
         if self.resamples < 1:
             raise ParameterError(f"at least one resample is needed, not {self.resamples}")
+        require_level("level", self.level)
 
 
 DEFAULT_BOOTSTRAP = Bootstrap()

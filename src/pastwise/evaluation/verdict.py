@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pastwise._numerics.arrays import FloatArray
-from pastwise._numerics.interval import Interval
+from pastwise._numerics.interval import Interval, require_level
+from pastwise.errors import ParameterError
 
 Verdict = Literal["better", "worse", "cannot tell"]
 
@@ -45,6 +46,13 @@ class Thresholds:
     level_against_logged: float = 0.95
     min_samples: int = 40
     alarm_probability: float = 0.25
+
+    def __post_init__(self) -> None:
+        require_level("level", self.level)
+        require_level("level_against_logged", self.level_against_logged)
+        require_level("alarm_probability", self.alarm_probability)
+        if self.min_samples < 1:
+            raise ParameterError(f"min_samples must be at least 1, not {self.min_samples}")
 
     def level_against(self, name: str) -> float:
         """Level of the interval that decides the verdict against a rule."""
