@@ -18,7 +18,7 @@ from pastwise.evaluation.values import (
     value_until_absorption,
 )
 from pastwise.methods.baselines import behaviour_rule
-from pastwise.models.samples import DenseDraws, TransitionPosterior
+from pastwise.models.samples import DenseSamples, TransitionPosterior
 from tests.helpers.oracles import random_rows, simulated_counts
 
 S, A = 3, 2
@@ -101,7 +101,7 @@ def test_value_until_absorption_of_the_gamblers_ruin() -> None:
 
 def values_on(transition: FloatArray, rules: FloatArray, criterion: Criterion) -> FloatArray:
     """Values of rules [P, S, A] and of the optimum on one model: [P + 1]."""
-    return np.asarray(rule_values(DenseDraws(transition[None]), rules, criterion)[0])
+    return np.asarray(rule_values(DenseSamples(transition[None]), rules, criterion)[0])
 
 
 @pytest.mark.parametrize("horizon", [1, 7, 100])
@@ -169,9 +169,9 @@ def test_a_smaller_tolerance_follows_further() -> None:
     slow = np.array([[[0.99, 0.01]], [[0.02, 0.98]]])
     criterion = Criterion(np.array([0.0, 1.0]), np.array([1.0, 0.0]), 10_000)
     rules = np.ones((1, 2, 1))
-    exact = rule_values(DenseDraws(slow[None]), rules, criterion, tolerance=0.0)[0, 0]
-    rough = rule_values(DenseDraws(slow[None]), rules, criterion, tolerance=0.1)[0, 0]
-    default = rule_values(DenseDraws(slow[None]), rules, criterion)[0, 0]
+    exact = rule_values(DenseSamples(slow[None]), rules, criterion, tolerance=0.0)[0, 0]
+    rough = rule_values(DenseSamples(slow[None]), rules, criterion, tolerance=0.1)[0, 0]
+    default = rule_values(DenseSamples(slow[None]), rules, criterion)[0, 0]
     assert abs(default - exact) <= 1e-5
     assert 1e-5 < abs(rough - exact) <= 0.1
 

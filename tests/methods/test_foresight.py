@@ -27,7 +27,7 @@ from pastwise import (
 )
 from pastwise._numerics.arrays import FloatArray
 from pastwise.methods.foresight import EXAMPLE, TEMPERATURE, Attitude, Foresight, Plan, worth_of
-from pastwise.models.belief import believe
+from pastwise.models.belief import belief_from
 from pastwise.studies.paper import ALL_METHODS, PaperStudy, collect
 from pastwise.theory.closed_loop import uniform_rule
 from tests.helpers.oracles import (
@@ -278,7 +278,7 @@ def test_doubt_is_the_standard_deviation_of_the_value_under_the_belief() -> None
         [(s, a, n) for s in range(3) for a in range(2) for n in (0, 0, 0, 1, 2, 2)], 3, 2
     )
     ideal = IdealModel.of([0.6, 0.3, 0.1], num_actions=2)
-    plan, mass = plan_of(ideal, counts), float(believe(counts).weight[0, 0]) - 6
+    plan, mass = plan_of(ideal, counts), float(belief_from(counts).weight[0, 0]) - 6
     wanted = np.array([1, log(3) / log(6), 0])
     covariance = dirichlet.cov(np.array([3.0, 1.0, 2.0]) + mass / 3)
     np.testing.assert_allclose(plan.doubt, sqrt(wanted @ covariance @ wanted), rtol=1e-6)
@@ -291,7 +291,7 @@ def test_rule_follows_from_what_the_plan_weighs(seed: int, attitude: Attitude) -
     world = World.random(seed)
     plan = plan_of(world.ideal, world.counts, attitude)
     allowed = world.ideal.allowed
-    known = np.where(allowed, believe(world.counts).weight, 0.0)
+    known = np.where(allowed, belief_from(world.counts).weight, 0.0)
     typical = (known * plan.doubt).sum(axis=-1, keepdims=True) / known.sum(axis=-1, keepdims=True)
     index = (plan.value + plan.attitude + plan.example) / (TEMPERATURE * typical)
     expected = np.where(
@@ -414,7 +414,7 @@ def test_worth_is_where_the_past_lies_between_random_and_best_over_twenty_epochs
         np.array(ends, dtype=np.int64)
     )
     wanted = np.array([1, log(2.5) / log(5), 0])
-    mean = np.stack([believe(counts).moments(row)[0] for row in np.eye(S)], axis=-1)
+    mean = np.stack([belief_from(counts).moments(row)[0] for row in np.eye(S)], axis=-1)
     reward, going_on = np.tile(wanted, (S, A, 1)), np.ones((S, A, S))
     for end in ends:
         mean[end], reward[end], going_on[end] = np.eye(S)[end], 0, 0

@@ -1,4 +1,4 @@
-"""What a log lets one believe: the weight of the prior, and mean and variance of what follows an action."""
+"""The posterior of the transitions: mass of the prior, mean and variance of the next state."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from scipy.stats import dirichlet_multinomial
 
 from pastwise import Space, TransitionCounts, Transitions
 from pastwise._numerics.arrays import FloatArray
-from pastwise.models.belief import Belief, DenseBelief, SparseBelief, believe
-from pastwise.models.prior import FEW_STATES, believed_mass, prior_log_likelihood, prior_masses
+from pastwise.models.belief import Belief, DenseBelief, SparseBelief, belief_from
+from pastwise.models.prior import DENSE_STATES, inferred_mass, prior_log_likelihood, prior_masses
 from tests.helpers.oracles import (
     Record,
     counts_of,
@@ -144,7 +144,7 @@ def test_likelihood_takes_weights_that_are_not_integers() -> None:
     np.testing.assert_allclose(ours, theirs, rtol=1e-10)
 
 
-def test_likelihood_of_an_empty_log_is_one_whatever_the_prior() -> None:
+def test_likelihood_of_an_empty_log_is_one_for_any_prior() -> None:
     empty = TransitionCounts.empty(Space.of_size(S), Space.of_size(A))
     np.testing.assert_allclose(prior_log_likelihood(empty, MASS, np.empty(0)), 0, atol=1e-12)
 
@@ -159,7 +159,7 @@ def test_likelihood_and_mass_of_a_batch_are_those_of_each_log_alone() -> None:
     likelihood = prior_log_likelihood(
         together, MASS, base[together.state, together.action, together.next_state]
     )
-    mass = believed_mass(together, np.full(len(together.key), 1 / S))
+    mass = inferred_mass(together, np.full(len(together.key), 1 / S))
     assert likelihood.shape == (2, 3, len(MASS))
     assert mass.shape == (2, 3)
     for i in np.ndindex(2, 3):
@@ -169,7 +169,7 @@ def test_likelihood_and_mass_of_a_batch_are_those_of_each_log_alone() -> None:
             likelihood[i], prior_log_likelihood(alone, MASS, own), rtol=1e-12
         )
         np.testing.assert_allclose(
-            mass[i], believed_mass(alone, np.full(len(alone.key), 1 / S)), rtol=1e-12
+            mass[i], inferred_mass(alone, np.full(len(alone.key), 1 / S)), rtol=1e-12
         )
 
 
@@ -182,7 +182,7 @@ def test_likelihood_and_mass_of_a_batch_are_those_of_each_log_alone() -> None:
 def test_masses_grow_by_a_constant_factor_up_to_two_records_a_state_or_thirty(
     num_states: int, most: float
 ) -> None:
-    mass = prior_masses(num_states)
+    mass = prior_masses(num_states, largest=30.0)
     assert (mass[0], mass[-1]) == (pytest.approx(0.05), pytest.approx(most))
     np.testing.assert_allclose(mass[1:] / mass[:-1], (most / 0.05) ** (1 / 24))
 
@@ -192,7 +192,7 @@ def test_mass_is_the_mean_over_the_grid_by_likelihood(number: int) -> None:
     counts = weighted_counts(S, number)
     uniform = np.full((S, A, S), 1 / S)
     expected = literal_mass(table_of(counts), uniform)
-    assert believed_mass(counts, np.full(len(counts.key), 1 / S)) == pytest.approx(
+    assert inferred_mass(counts, np.full(len(counts.key), 1 / S)) == pytest.approx(
         expected, rel=1e-9
     )
 
@@ -201,14 +201,14 @@ def test_rows_like_the_base_ask_for_a_heavy_prior_and_certain_ones_for_a_light_o
     even = [(s, a, n) for s in range(S) for a in range(A) for n in range(S)] * 5
     certain = [(s, a, (s + a) % S) for s in range(S) for a in range(A)] * 20
     heavy, nothing, light = (
-        float(believed_mass(counts, np.full(len(counts.key), 1 / S)))
+        float(inferred_mass(counts, np.full(len(counts.key), 1 / S)))
         for counts in (counts_of_list(log_, S, A) for log_ in (even, [], certain))
     )
     assert light < 0.1 < nothing < 5 < heavy <= 2 * S
 
 
 @pytest.mark.parametrize("true_mass", [0.8, 4.0])
-def test_mass_that_rows_were_drawn_with_is_found(true_mass: float) -> None:
+def test_mass_that_rows_were_sampled_with_is_found(true_mass: float) -> None:
     """240 rows of 40 records: ln mass has a standard error below 0.11, an error above 0.5 a probability < 1e-4."""
     rng, (states, actions) = np.random.default_rng(7), (8, 30)
     rows = rng.dirichlet(np.full(states, true_mass / states), states * actions)
@@ -217,7 +217,7 @@ def test_mass_that_rows_were_drawn_with_is_found(true_mass: float) -> None:
     log_ = Transitions(*(np.repeat(index, drawn[where]) for index in where))
     counts = counts_of(log_, states, actions)
     assert (
-        abs(np.log(believed_mass(counts, np.full(len(counts.key), 1 / states)) / true_mass)) < 0.5
+        abs(np.log(inferred_mass(counts, np.full(len(counts.key), 1 / states)) / true_mass)) < 0.5
     )
 
 
@@ -280,7 +280,7 @@ def test_moments_are_those_of_a_dense_tensor(kind: str, counts: TransitionCounts
     check(*belief_and_truth(kind, counts))
 
 
-def test_values_all_alike_leave_no_doubt(kind: str, counts: TransitionCounts) -> None:
+def test_equal_values_have_no_variance(kind: str, counts: TransitionCounts) -> None:
     belief, _ = belief_and_truth(kind, counts)
     mean, variance = belief.moments(np.full(len(counts.states), 0.7))
     np.testing.assert_allclose(mean, 0.7)
@@ -308,7 +308,7 @@ def test_sparse_belief_after_new_records_is_that_of_the_longer_log() -> None:
 
 
 @pytest.mark.parametrize("question", ["weight", "moments", "moments_each"])
-def test_whatever_a_sparse_belief_is_asked_first_new_records_count(question: str) -> None:
+def test_any_first_use_of_a_sparse_belief_counts_new_records(question: str) -> None:
     counts = LOGS["weighted"]
     belief = SparseBelief(counts)
     for s, a, n in NEW:
@@ -361,7 +361,7 @@ def test_dense_belief_of_a_batch_is_that_of_each_log_alone() -> None:
                 np.testing.assert_allclose(ours[i], theirs, rtol=1e-10, atol=1e-13)
 
 
-def test_untried_action_is_believed_to_do_what_followed_the_state_in_a_large_system() -> None:
+def test_untried_action_of_a_large_system_has_the_mean_of_what_followed_the_state() -> None:
     """100 records of state 0 all led to state 1: so will the other action, most likely; in a small system who knows."""
     counts = counts_of_list([(0, 0, 1)] * 100, 40, 2)
     value = np.eye(40)[1]
@@ -372,16 +372,16 @@ def test_untried_action_is_believed_to_do_what_followed_the_state_in_a_large_sys
 
 
 def test_large_systems_are_sparse_and_small_ones_and_batches_dense() -> None:
-    spaces = [(Space.of_size(n), Space.of_size(2)) for n in (FEW_STATES, FEW_STATES + 1)]
-    assert isinstance(believe(TransitionCounts.empty(*spaces[0])), DenseBelief)
-    assert isinstance(believe(TransitionCounts.empty(*spaces[1])), SparseBelief)
-    assert isinstance(believe(TransitionCounts.empty(*spaces[1], (2,))), DenseBelief)
+    spaces = [(Space.of_size(n), Space.of_size(2)) for n in (DENSE_STATES, DENSE_STATES + 1)]
+    assert isinstance(belief_from(TransitionCounts.empty(*spaces[0])), DenseBelief)
+    assert isinstance(belief_from(TransitionCounts.empty(*spaces[1])), SparseBelief)
+    assert isinstance(belief_from(TransitionCounts.empty(*spaces[1], (2,))), DenseBelief)
 
 
 def test_large_system_needs_no_tensor() -> None:
     """20,000 states: a tensor would take 6.4 GB. A row without records has the state's own past as its mean."""
     log_ = random_log(np.random.default_rng(5), 20_000, 2, 30_000)
-    belief = believe(counts_of(log_, 20_000, 2))
+    belief = belief_from(counts_of(log_, 20_000, 2))
     mean, variance = belief.moments(np.linspace(0, 1, 20_000))
     assert mean.shape == variance.shape == (20_000, 2)
     assert ((mean > 0) & (mean < 1)).all()

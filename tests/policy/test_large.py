@@ -18,7 +18,7 @@ from pastwise.evaluation.importance import action_values
 from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods.planned import METHODS
-from pastwise.models.belief import believe
+from pastwise.models.belief import belief_from
 from pastwise.models.samples import TransitionPosterior
 
 MANY, A = 10**6, 8
@@ -84,8 +84,8 @@ TOO_LARGE: dict[str, tuple[Callable[[], Any], str]] = {
         "compare goals over next states",
     ),
     "posterior": (lambda: pw.concentration(huge(), np.ones(3), 1.0), "gather_evidence"),
-    "drawn models": (lambda: TransitionPosterior(huge()), "join states into fewer"),
-    "belief of several logs": (lambda: believe(replace(huge(), shape=(1,))), "one by one"),
+    "sampled models": (lambda: TransitionPosterior(huge()), "join states into fewer"),
+    "belief of several logs": (lambda: belief_from(replace(huge(), shape=(1,))), "one by one"),
     "rules of many epochs": (
         lambda: pw.design(model(), NEXT.on(*spaces()), 1000),
         "first_rule gives the first alone",

@@ -22,7 +22,7 @@ from pastwise._numerics.threads import CORES
 from pastwise.errors import ParameterError
 from pastwise.evaluation.criterion import Criterion
 from pastwise.models.base import TransitionModel
-from pastwise.models.samples import DrawnModels, TransitionPosterior
+from pastwise.models.samples import SampledModels, TransitionPosterior
 from pastwise.theory.fpd import require_horizon
 
 OPTIMUM = "optimum"
@@ -149,13 +149,13 @@ def sample_values(
             f"the number of samples must be a whole number from 1 to {MAX_SAMPLES:,}, not {samples}"
         )
     stacked_rules = np.stack(list(rules.values()))
-    batch_size = posterior.draws_at_once
+    batch_size = posterior.batch_size
     num_batches = -(-samples // batch_size)
 
     def batch(index: int) -> FloatArray:
         # Each batch has its own stream, so results do not depend on the order of threads.
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,)))
-        models = posterior.draw(batch_size, rng)
+        models = posterior.sample(batch_size, rng)
         still_needed = samples - index * batch_size
         return rule_values(models, stacked_rules, criterion)[:still_needed]
 
@@ -174,7 +174,7 @@ def sample_values(
 
 
 def rule_values(
-    models: DrawnModels, rules: FloatArray, criterion: Criterion, *, tolerance: float = 1e-5
+    models: SampledModels, rules: FloatArray, criterion: Criterion, *, tolerance: float = 1e-5
 ) -> FloatArray:
     """Value of each rule on each model, then of the model's own optimal policy: [n, P + 1].
 

@@ -30,7 +30,7 @@ from pastwise.goals.ideal import IdealModel
 from pastwise.goals.utility import Utility
 from pastwise.methods.baselines import behaviour_rule
 from pastwise.methods.tl import TL
-from pastwise.models.belief import Belief, believe
+from pastwise.models.belief import Belief, belief_from
 from pastwise.theory.closed_loop import uniform_rule
 from pastwise.theory.fpd import require_horizon
 from pastwise.theory.learning import learned_rule, require_same_sizes
@@ -343,7 +343,7 @@ class TLForesight:
             log_utility.total_weight,
             log_utility.is_useful,
         )
-        return Foresight(believe(counts), past, utility, batch_index(counts.shape))
+        return Foresight(belief_from(counts), past, utility, batch_index(counts.shape))
 
     def plan(self, memory: Foresight) -> Plan:
         """The plan in use; made anew where the records have grown enough."""

@@ -94,7 +94,7 @@ class SparseRows:
         return kernels.spread(*self.arrays, rows, self.num_columns)
 
     @cached_property
-    def matrix(self) -> csr_array[np.float64]:
+    def matrix(self) -> csr_array[np.float64, tuple[int, int]]:
         """The same as a SciPy matrix, for products."""
         from scipy.sparse import csr_array
 

@@ -1,401 +1,385 @@
-"""Transition models drawn from what a log tells of them.
+"""Transition models sampled from their posterior given a log.
 
-Given the *unweighted* counts of a log, since the world does not depend on the goal, the rows of its transition model
-have Dirichlet posteriors. Their prior is not known either: how much it weighs, and in large systems what it is
-centred on (all next states alike, those often entered, or those often entered from the same state), is drawn from
-what the log tells of it. The mass of the unseen next states is split at random, never evenly: that would understate
-the spread.
+Given the *unweighted* counts of a log, since the world does not depend on the goal, the rows of its
+transition model have Dirichlet posteriors. Their prior is uncertain as well: each sample has a mass
+and, in large systems, a base measure sampled from `prior.PriorGrid`.
+
+Small systems are sampled as dense tensors. In large ones a sample keeps, for each row,
+
+- the transitions that were seen,
+- one *atom*: a next state sampled from the base measure, with a share of the unseen mass,
+- the *rest* of the unseen mass, spread as the base measure.
+
+Spreading all of the unseen mass evenly would understate the variance; see `atom_share`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from pastwise._numerics.arrays import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    fold,
-    group_sum,
-    normalise,
-    sample,
-)
-from pastwise._numerics.checks import require_memory
+from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, fold, group_sum
 from pastwise.data.counts import TransitionCounts
-from pastwise.models.prior import FEW_STATES, prior_log_likelihood, prior_masses
+from pastwise.models.prior import DENSE_STATES, BaseMeasure, PriorGrid
 
-MOST_MASS = 50.0
-"""Most mass of a row of the prior, in records."""
+ENTRIES_PER_BATCH = 100_000
+"""Entries of the models that are sampled together: few enough for a cache."""
 
-TOGETHER = 100_000
-"""Models are drawn together up to so many entries."""
-
-
-class Sparse(NamedTuple):
-    """A sparse matrix by rows: where each begins [rows + 1], then columns and values of the entries."""
-
-    first: IntArray
-    column: IntArray
-    value: FloatArray
-
-
-class Base:
-    """Where transitions lead before any was seen: a distribution over next states, alike for all states or for each.
-
-    Parameters
-    ----------
-    common : [S]
-        The distribution; where a state has records of its own, it weighs as much as one of them.
-    entries : [distinct]
-        Probability of each distinct transition of the log; without its own records, where the base is made of them.
-    own : [S, S], optional
-        Records of each state.
-    """
-
-    def __init__(
-        self, common: FloatArray, entries: FloatArray, own: FloatArray | None = None
-    ) -> None:
-        self.common, self.entries, self.own = common, entries, own
-        self.table = common[None] if own is None else normalise(own + common)
-        self.lines = len(self.table)
-        self._cumulative = (np.cumsum(self.table, axis=-1) + np.arange(self.lines)[:, None]).ravel()
-
-    @cached_property
-    def parts(self) -> Sparse:
-        """Lines by what they are made of: [lines, S + 1], the states and then what is common."""
-        S = len(self.common)
-        own = np.zeros((1, S)) if self.own is None else self.own
-        table = np.column_stack([own, np.ones(self.lines)])
-        row, column = np.nonzero(table)
-        return Sparse(
-            np.searchsorted(row, np.arange(self.lines + 1)), column, normalise(table)[row, column]
-        )
-
-    def line(self, state: IntArray) -> IntArray:
-        """Line of the table that is a state's: [...] -> [...]."""
-        return np.minimum(state, self.lines - 1)
-
-    def draw(self, state: IntArray, rng: np.random.Generator) -> IntArray:
-        """A next state for each state: [...] -> [...]."""
-        line = self.line(state)
-        place = np.searchsorted(self._cumulative, rng.random(state.shape) + line, side="right")
-        states = self.table.shape[-1]
-        return np.asarray(np.clip(place - line * states, 0, states - 1))
-
-
-def bases_of(counts: TransitionCounts) -> list[Base]:
-    """What a prior may be centred on.
-
-    All next states alike; for many states also how often each was entered, in the whole log, or from the same state by
-    other actions.
-    """
-    S, n, s, following = len(counts.states), counts.weight, counts.state, counts.next_state
-    uniform = Base(np.full(S, 1 / S), np.full(len(n), 1 / S))
-    if S <= FEW_STATES:
-        return [uniform]
-    require_memory("a prior for drawn models", (S, S), "join states into fewer")
-    entered = normalise(group_sum(following, n, S) + 1.0)
-    pooled = group_sum(s * S + following, n, S * S).reshape(S, S)
-    by_state_action = counts.by_state_action(n)
-    others = by_state_action.sum(axis=-1)[s] - by_state_action[s, counts.action]
-    without_own = (pooled[s, following] - n + entered[following]) / (others + 1.0)
-    return [uniform, Base(entered, entered[following]), Base(entered, without_own, pooled)]
-
-
-@dataclass(frozen=True, eq=False)
-class PriorGrid:
-    """Dirichlet priors of a row, each a mass in records and a base, and their probabilities given a log.
-
-    Masses are log-uniform on a grid and the bases equally likely before the log is seen.
-
-    Attributes
-    ----------
-    mass : [grid]
-    bases : sequence of Base
-    probability : [bases * grid]
-        Base by base.
-    """
-
-    mass: FloatArray
-    bases: Sequence[Base]
-    probability: FloatArray
-
-    @classmethod
-    def of(cls, counts: TransitionCounts) -> PriorGrid:
-        """The grid with its probabilities given the counts, by the likelihood of Dirichlet-multinomial rows."""
-        mass, bases = prior_masses(len(counts.states), MOST_MASS), bases_of(counts)
-        log_likelihood = np.concatenate(
-            [prior_log_likelihood(counts, mass, base.entries) for base in bases]
-        )
-        return cls(mass, bases, normalise(np.exp(log_likelihood - log_likelihood.max())))
-
-    @classmethod
-    def fixed(cls, background: float, counts: TransitionCounts) -> PriorGrid:
-        """A single prior: the same background count for every next state."""
-        return cls(np.array([background * len(counts.states)]), bases_of(counts)[:1], np.ones(1))
-
-    def draw(self, number: int, rng: np.random.Generator) -> tuple[FloatArray, Base]:
-        """Masses [number], and a base for all of them."""
-        by_base = self.probability.reshape(len(self.bases), -1)
-        base = int(sample(by_base.sum(axis=1), np.asarray(rng.random())))
-        mass = normalise(by_base[base])
-        return self.mass[
-            sample(np.broadcast_to(mass, (number, len(mass))), rng.random(number))
-        ], self.bases[base]
-
-    def mean(self) -> tuple[float, FloatArray]:
-        """Mean mass, and the mean of the bases' tables: [1 or S, S]."""
-        by_base = self.probability.reshape(len(self.bases), -1)
-        table = sum(p * base.table for p, base in zip(by_base.sum(axis=1), self.bases, strict=True))
-        return float(by_base.sum(axis=0) @ self.mass), np.asarray(table)
-
+MODELS_PER_BATCH = 200
+"""Most models that are sampled together. Batches have random streams of their own: another size
+would give other samples."""
 
 Backup = Callable[[FloatArray], FloatArray]
-"""One epoch: worth after it [n, S, P + 1] -> worth before it, of P rules and then of the best action."""
+"""One epoch: values after it [n, S, P + 1] -> values before it; of P rules, then of the best."""
 
 
-class DrawnModels(Protocol):
-    """Some transition models drawn from a posterior."""
+class SampledModels(Protocol):
+    """Some transition models sampled from a posterior."""
 
     @property
     def number(self) -> int:
-        """N."""
+        """Number of models, n."""
         ...
 
     def expect(self, values: FloatArray) -> FloatArray:
-        """E[values | state, action] of a function of the next state, or of the transition: -> [n, S, A].
+        """E[values | state, action] in each model: [n, S, A].
 
-        Its shape is [S], or broadcastable to [S, A, S].
+        ``values`` is a function of the next state [S], or broadcastable to [S, A, S].
         """
         ...
 
-    def backup(self, now: FloatArray, rules: FloatArray, allowed: BoolArray) -> Backup:
-        """One epoch of rules [P, S, A], and of the best allowed action, where a decision earns ``now`` [n, S, A]."""
+    def backup(self, reward: FloatArray, rules: FloatArray, allowed: BoolArray) -> Backup:
+        """One epoch of several rules and of the best allowed action.
+
+        Parameters
+        ----------
+        reward : [n, S, A]
+            Expected immediate reward.
+        rules : [P, S, A]
+        allowed : broadcastable to [S, A]
+        """
         ...
 
 
 @dataclass(frozen=True, eq=False)
-class DenseDraws:
-    """Drawn models as a tensor [n, S, A, S]; for few states."""
+class DenseSamples:
+    """Sampled models as a tensor ``transition [n, S, A, S]``; for few states."""
 
     transition: FloatArray
 
     @property
     def number(self) -> int:
-        """N."""
+        """Number of models, n."""
         return len(self.transition)
 
     def expect(self, values: FloatArray) -> FloatArray:
-        """E[values | state, action] of a function [S] of the next state, or of the transition: -> [n, S, A]."""
+        """E[values | state, action]: [S] or broadcastable to [S, A, S] -> [n, S, A]."""
         return np.asarray((self.transition * values).sum(axis=-1))
 
-    def backup(self, now: FloatArray, rules: FloatArray, allowed: BoolArray) -> Backup:
-        """One epoch of rules [P, S, A], and of the best allowed action, where a decision earns ``now`` [n, S, A]."""
+    def backup(self, reward: FloatArray, rules: FloatArray, allowed: BoolArray) -> Backup:
+        """One epoch of several rules and of the best action; see `SampledModels.backup`."""
         n, S, A, _ = self.transition.shape
-        rows, weight = self.transition.reshape(n, S * A, S), np.moveaxis(rules, 0, -1)
-        everywhere = bool(allowed.all())
+        rows = self.transition.reshape(n, S * A, S)
+        probability = np.moveaxis(rules, 0, -1)
+        all_allowed = bool(allowed.all())
 
-        def epoch(worth: FloatArray) -> FloatArray:
-            after = now[..., None] + (rows @ worth).reshape(n, S, A, -1)
-            before = np.empty(worth.shape)
-            np.einsum("sap,nsap->nsp", weight, after[..., :-1], out=before[..., :-1])
-            best = after[..., -1] if everywhere else np.where(allowed, after[..., -1], -np.inf)
-            before[..., -1] = fold(np.maximum, best)
+        def epoch(value: FloatArray) -> FloatArray:
+            # Value of each action, if each rule is followed from the next epoch on.
+            q = reward[..., None] + (rows @ value).reshape(n, S, A, -1)
+            q_best = q[..., -1]
+            if not all_allowed:
+                q_best = np.where(allowed, q_best, -np.inf)
+
+            # Mean over the actions of each rule; maximum for the best.
+            before = np.empty(value.shape)
+            np.einsum("sap,nsap->nsp", probability, q[..., :-1], out=before[..., :-1])
+            before[..., -1] = fold(np.maximum, q_best)
             return before
 
         return epoch
 
 
 @dataclass(frozen=True, eq=False)
-class SparseDraws:
-    """Drawn models as sparse matrices of one pattern of rows.
+class SparseSamples:
+    """Sampled models as sparse matrices of one pattern of rows.
+
+    The columns of the matrices are the S next states, the base's common distribution, and the
+    base's B lines: S + 1 + B columns. A value of a column S or S + 1 + l is thus an expectation.
 
     Attributes
     ----------
     first : [S * A + 1]
         Where each row begins.
     column, probability : [n, entries]
-        Columns are the next states, what is common to the lines of the base, and the lines: [S + 1 + B].
-    base : Base of B lines
+    base : BaseMeasure of B lines
     """
 
     first: IntArray
     column: IntArray
     probability: FloatArray
-    base: Base
+    base: BaseMeasure
 
     @property
     def number(self) -> int:
-        """N."""
+        """Number of models, n."""
         return len(self.probability)
 
     def expect(self, values: FloatArray) -> FloatArray:
-        """E[values | state, action] of a function [S] of the next state, or of the transition: -> [n, S, A]."""
-        S = len(self.base.common)
-        if values.ndim == 1:
-            return self._expect_state(values).reshape(self.number, S, -1)
+        """E[values | state, action]: [S] or broadcastable to [S, A, S] -> [n, S, A]."""
+        S = self.base.num_states
         A = (len(self.first) - 1) // S
-        table = np.broadcast_to(values, (S, A, S))
-        based = np.einsum("san,sn->sa", table, np.broadcast_to(self.base.table, (S, S)))
-        row = np.repeat(np.arange(S * A), np.diff(self.first))
-        where = (row // A, row % A)
-        seen = table[(*where, np.minimum(self.column, S - 1))]
-        entries = self.probability * np.where(self.column < S, seen, based[where])
-        return np.add.reduceat(entries, self.first[:-1], axis=-1).reshape(-1, S, A)
+        if values.ndim == 1:
+            return self._expect_next_state(values).reshape(self.number, S, A)
 
-    def _expect_state(self, values: FloatArray) -> FloatArray:
+        # Values of the entries: of a next state, or the mean over the base.
+        table = np.broadcast_to(values, (S, A, S))
+        base_table = np.broadcast_to(self.base.table, (S, S))
+        base_mean = np.einsum("san,sn->sa", table, base_table)
+        row = np.repeat(np.arange(S * A), np.diff(self.first))
+        state = row // A
+        action = row % A
+        is_next_state = self.column < S
+        of_next_state = table[state, action, np.minimum(self.column, S - 1)]
+        of_entry = np.where(is_next_state, of_next_state, base_mean[state, action])
+
+        # Their means over each row.
+        weighted = self.probability * of_entry
+        return np.add.reduceat(weighted, self.first[:-1], axis=-1).reshape(-1, S, A)
+
+    def _expect_next_state(self, values: FloatArray) -> FloatArray:
         """E[values(next_state) | state, action]: [S] -> [n, S * A]."""
         from pastwise._numerics import kernels
 
         lanes = np.broadcast_to(values[:, None], (self.number, len(values), kernels.LANES))
-        rows = np.empty((self.number, len(self.first) - 1, kernels.LANES))
-        kernels.expect_rows(self.first, self.column, self.probability, self._after(lanes), rows)
-        return np.asarray(rows[..., 0])
+        means = np.empty((self.number, len(self.first) - 1, kernels.LANES))
+        by_column = self._by_column(lanes)
+        kernels.expect_rows(self.first, self.column, self.probability, by_column, means)
+        return np.asarray(means[..., 0])
 
-    def _after(self, values: FloatArray) -> FloatArray:
-        """Values of next states, of what is common to the lines, and of the lines: [n, S, 5] -> [n, S + 1 + B, 5]."""
+    def _by_column(self, values: FloatArray) -> FloatArray:
+        """Values of every column, from those of next states: [n, S, 5] -> [n, S + 1 + B, 5]."""
         from pastwise._numerics import kernels
 
         n, S, lanes = values.shape
-        after = np.empty((n, S + 1 + self.base.lines, lanes))
-        after[:, :S], after[:, S] = values, self.base.common @ values
-        first, *entries = self.base.parts
-        shared = (np.broadcast_to(each, (n, len(each))) for each in entries)
-        kernels.expect_rows(first, *shared, after, after[:, S + 1 :])
-        return after
+        by_column = np.empty((n, S + 1 + self.base.num_lines, lanes))
+        by_column[:, :S] = values
+        by_column[:, S] = self.base.common @ values
 
-    def backup(self, now: FloatArray, rules: FloatArray, allowed: BoolArray) -> Backup:
-        """One epoch of rules [P, S, A], and of the best allowed action, where a decision earns ``now`` [n, S, A]."""
+        # Each line of the base is a mixture of the columns before.
+        mixture = self.base.mixture
+        column = np.broadcast_to(mixture.column, (n, len(mixture.column)))
+        weight = np.broadcast_to(mixture.value, (n, len(mixture.value)))
+        kernels.expect_rows(mixture.first, column, weight, by_column, by_column[:, S + 1 :])
+        return by_column
+
+    def backup(self, reward: FloatArray, rules: FloatArray, allowed: BoolArray) -> Backup:
+        """One epoch of several rules and of the best action; see `SampledModels.backup`.
+
+        The compiled loop takes four rules and the best action at a time.
+        """
         from pastwise._numerics import kernels
 
         P, S, A = rules.shape
-        if P >= kernels.LANES:
-            raise ValueError(f"at most {kernels.LANES - 1} rules at once, not {P}")
-        weight, barred = np.zeros((S, A, kernels.LANES - 1)), np.zeros((S, A))
-        weight[..., :P], barred[~np.broadcast_to(allowed, (S, A))] = (
-            np.moveaxis(rules, 0, -1),
-            -np.inf,
-        )
+        penalty = np.zeros((S, A))
+        penalty[~np.broadcast_to(allowed, (S, A))] = -np.inf
 
-        def epoch(worth: FloatArray) -> FloatArray:
-            lanes = np.zeros((self.number, S, kernels.LANES))
-            lanes[..., :P], lanes[..., -1] = worth[..., :-1], worth[..., -1]
-            model, before = (self.first, self.column, self.probability), np.empty(lanes.shape)
-            kernels.backup(*model, now, weight, barred, self._after(lanes), before)
-            return np.concatenate([before[..., :P], before[..., -1:]], axis=-1)
+        # Groups of rules, the last one filled up with zeros.
+        rules_per_group = kernels.LANES - 1
+        groups = []
+        for start in range(0, max(P, 1), rules_per_group):
+            members = slice(start, min(start + rules_per_group, P))
+            of_group = rules[members]
+            probability = np.zeros((S, A, rules_per_group))
+            probability[..., : len(of_group)] = np.moveaxis(of_group, 0, -1)
+            groups.append((members, len(of_group), probability))
+
+        def epoch(value: FloatArray) -> FloatArray:
+            before = np.empty((self.number, S, P + 1))
+            for members, size, probability in groups:
+                lanes = np.zeros((self.number, S, kernels.LANES))
+                lanes[..., :size] = value[..., members]
+                lanes[..., -1] = value[..., -1]
+                lanes_before = np.empty(lanes.shape)
+                kernels.backup(
+                    self.first,
+                    self.column,
+                    self.probability,
+                    reward,
+                    probability,
+                    penalty,
+                    self._by_column(lanes),
+                    lanes_before,
+                )
+                before[..., members] = lanes_before[..., :size]
+                before[..., -1] = lanes_before[..., -1]
+            return before
 
         return epoch
 
 
+class _Layout(NamedTuple):
+    """Where the entries of a sparse sample are: in each row those seen, the atom, the rest."""
+
+    first: IntArray
+    """First entry of every row: [S * A + 1]."""
+    seen: IntArray
+    """Entries of the distinct transitions of the log: [distinct]."""
+    atom: IntArray
+    """Entry of each row's atom: [S * A]."""
+    rest: IntArray
+    """Entry of the rest of each row's unseen mass: [S * A]."""
+
+
 class TransitionPosterior:
-    """The Dirichlet posterior of a transition model, to draw from.
+    """The Dirichlet posterior of a transition model, to sample from.
 
     Parameters
     ----------
     counts : TransitionCounts
         The log, without leading axes.
     background : float, optional
-        Prior count of every (state, action, next_state). If absent the prior is drawn anew for each model from what
-        the log tells of it, see `PriorGrid`.
+        Prior count of every (state, action, next_state). By default the prior of each model is
+        sampled given the log; see `PriorGrid`.
+    dense_up_to : int
+        Up to this many states samples are dense; see `prior.DENSE_STATES`.
     """
 
-    def __init__(self, counts: TransitionCounts, background: float | None = None) -> None:
-        self.num_states, self.num_actions = len(counts.states), len(counts.actions)
+    def __init__(
+        self,
+        counts: TransitionCounts,
+        background: float | None = None,
+        *,
+        dense_up_to: int = DENSE_STATES,
+    ) -> None:
+        self.num_states = len(counts.states)
+        self.num_actions = len(counts.actions)
         self._counts = counts
-        self.prior = (
-            PriorGrid.of(counts) if background is None else PriorGrid.fixed(background, counts)
-        )
+        self._is_dense = self.num_states <= dense_up_to
+        if background is None:
+            self.prior = PriorGrid.of(counts, dense_up_to=dense_up_to)
+        else:
+            self.prior = PriorGrid.fixed(background, counts)
 
     @property
-    def draws_at_once(self) -> int:
-        """How many models are drawn together: many small ones, or a single large one."""
-        dense = self.num_states <= FEW_STATES
-        rows = self.num_states * self.num_actions
-        size = rows * self.num_states if dense else len(self._counts.row) + 2 * rows
-        return int(np.clip(TOGETHER // size, 1, 200))
+    def batch_size(self) -> int:
+        """How many models are sampled together: many small ones, or a single large one."""
+        num_rows = self.num_states * self.num_actions
+        if self._is_dense:
+            entries = num_rows * self.num_states
+        else:
+            entries = len(self._counts.row) + 2 * num_rows
+        return int(np.clip(ENTRIES_PER_BATCH // entries, 1, MODELS_PER_BATCH))
 
-    def draw(self, number: int, rng: np.random.Generator) -> DrawnModels:
-        """``number`` models, at most `draws_at_once`."""
-        return (
-            self._draw_dense(number, rng)
-            if self.num_states <= FEW_STATES
-            else self._draw_sparse(number, rng)
-        )
-
-    @cached_property
-    def _tensor(self) -> FloatArray:
-        S, A = self.num_states, self.num_actions
-        return group_sum(self._counts.key, self._counts.weight, S * A * S).reshape(S, A, S)
-
-    def _draw_dense(self, number: int, rng: np.random.Generator) -> DenseDraws:
-        mass, _ = self.prior.draw(number, rng)  # of few states the base is uniform
-        background = mass / self.num_states
-        gamma = rng.standard_gamma(self._tensor + background[:, None, None, None])
-        total = gamma.sum(axis=-1, keepdims=True)
-        even = np.full(
-            self.num_states, 1 / self.num_states
-        )  # all underflowed: the background is that small
-        transition = np.where(total > 0, gamma / np.where(total > 0, total, 1.0), even)
-        for end in self._counts.terminal:
-            transition[:, end] = np.eye(self.num_states)[end]
-        return DenseDraws(transition)
+    def sample(self, number: int, rng: np.random.Generator) -> SampledModels:
+        """``number`` models, at most `batch_size`."""
+        if self._is_dense:
+            return self._sample_dense(number, rng)
+        return self._sample_sparse(number, rng)
 
     def mean_closed_loop(self, rule: FloatArray) -> FloatArray:
-        """p(next_state | state) under a rule [S, A] and the mean background: [S, S]."""
-        counts, S = self._counts, self.num_states
+        """p(next_state | state) of the mean model under a rule [S, A]: [S, S]."""
+        counts = self._counts
+        S = self.num_states
         mass, base = self.prior.mean()
+
+        # The mean model is (count + mass * base) / total.
         total = counts.by_state_action(counts.weight) + mass
-        chosen = rule / total
-        cells = counts.state * S + counts.next_state
-        seen = group_sum(cells, chosen.ravel()[counts.row] * counts.weight, S * S).reshape(S, S)
-        loop = seen + mass * chosen.sum(axis=-1, keepdims=True) * base
+        rule_by_total = rule / total
+        pair = counts.state * S + counts.next_state
+        seen = group_sum(pair, rule_by_total.ravel()[counts.row] * counts.weight, S * S)
+        unseen = mass * rule_by_total.sum(axis=-1, keepdims=True) * base
+        loop = seen.reshape(S, S) + unseen
+
+        # Terminal states are never left.
         loop[counts.terminal] = np.eye(S)[counts.terminal]
         return np.asarray(loop)
 
     @cached_property
-    def _entries(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Layout of a drawn model's entries, row by row: those seen, an atom of the unseen, the rest of the unseen.
+    def _tensor(self) -> FloatArray:
+        """The counts: [S, A, S]."""
+        shape = (self.num_states, self.num_actions, self.num_states)
+        size = self.num_states * self.num_actions * self.num_states
+        return group_sum(self._counts.key, self._counts.weight, size).reshape(shape)
 
-        First entry of every row [rows + 1]; places of the seen entries [distinct] and of the atoms [rows].
-        """
-        counts, rows = self._counts, self.num_states * self.num_actions
-        first = np.append(0, np.cumsum(np.bincount(counts.row, minlength=rows) + 2))
-        return first, np.arange(len(counts.row)) + 2 * counts.row, first[1:] - 2
+    def _sample_dense(self, number: int, rng: np.random.Generator) -> DenseSamples:
+        # A Dirichlet sample is a vector of gamma samples, divided by their sum.
+        mass, _ = self.prior.sample(number, rng)  # the base of a small system is uniform
+        background = mass / self.num_states
+        gamma = rng.standard_gamma(self._tensor + background[:, None, None, None])
+        total = gamma.sum(axis=-1, keepdims=True)
 
-    def _draw_sparse(self, number: int, rng: np.random.Generator) -> SparseDraws:
-        counts, S, A = self._counts, self.num_states, self.num_actions
-        mass, base = self.prior.draw(number, rng)
-        state = np.broadcast_to(np.arange(S * A) // A, (number, S * A))
-        unseen = mass[:, None] * np.maximum(1 - group_sum(counts.row, base.entries, S * A), 0.0)
-        seen_gamma = rng.standard_gamma(counts.weight + mass[:, None] * base.entries)
-        gamma = rng.standard_gamma(unseen)
-        rows = counts.row + S * A * np.arange(number)[:, None]
-        total = group_sum(rows.ravel(), seen_gamma.ravel(), gamma.size).reshape(gamma.shape) + gamma
-        gamma, total = np.where(total > 0, gamma, 1.0), np.where(total > 0, total, 1.0)
-        left, share = gamma / total, one_atom(unseen)
+        # With a very small background all of them may underflow: such a row is uniform.
+        uniform = np.full(self.num_states, 1 / self.num_states)
+        transition = np.where(total > 0, gamma / np.where(total > 0, total, 1.0), uniform)
 
-        first, seen, atom = self._entries
-        probability = np.empty((number, first[-1]))
+        # Terminal states are never left.
+        for end in self._counts.terminal:
+            transition[:, end] = np.eye(self.num_states)[end]
+        return DenseSamples(transition)
+
+    @cached_property
+    def _layout(self) -> _Layout:
+        counts = self._counts
+        num_rows = self.num_states * self.num_actions
+        entries_per_row = np.bincount(counts.row, minlength=num_rows) + 2
+        first = np.append(0, np.cumsum(entries_per_row))
+        seen = np.arange(len(counts.row)) + 2 * counts.row
+        return _Layout(first, seen, atom=first[1:] - 2, rest=first[1:] - 1)
+
+    def _sample_sparse(self, number: int, rng: np.random.Generator) -> SparseSamples:
+        counts = self._counts
+        S = self.num_states
+        A = self.num_actions
+        num_rows = S * A
+        state = np.broadcast_to(np.arange(num_rows) // A, (number, num_rows))
+
+        # The prior, and its mass on the unseen next states of each row.
+        mass, base = self.prior.sample(number, rng)
+        seen_by_base = group_sum(counts.row, base.of_transition, num_rows)
+        unseen_mass = mass[:, None] * np.maximum(1 - seen_by_base, 0.0)
+
+        # A Dirichlet sample is a vector of gamma samples, divided by their sum over the row.
+        seen_gamma = rng.standard_gamma(counts.weight + mass[:, None] * base.of_transition)
+        unseen_gamma = rng.standard_gamma(unseen_mass)
+        row = counts.row + num_rows * np.arange(number)[:, None]
+        seen_total = group_sum(row.ravel(), seen_gamma.ravel(), unseen_gamma.size)
+        total = seen_total.reshape(unseen_gamma.shape) + unseen_gamma
+
+        # Where all of them underflowed, the row is unseen.
+        unseen_gamma = np.where(total > 0, unseen_gamma, 1.0)
+        total = np.where(total > 0, total, 1.0)
+        unseen = unseen_gamma / total
+
+        # Entries: transitions that were seen, an atom of the unseen mass, and the rest of it.
+        layout = self._layout
+        probability = np.empty((number, layout.first[-1]))
         column = np.empty(probability.shape, np.int64)
-        probability[:, seen], column[:, seen] = seen_gamma / np.take(total, rows), counts.next_state
-        probability[:, atom], column[:, atom] = share * left, base.draw(state, rng)
-        probability[:, atom + 1], column[:, atom + 1] = (1 - share) * left, S + 1 + base.line(state)
+        share = atom_share(unseen_mass)
+        probability[:, layout.seen] = seen_gamma / np.take(total, row)
+        column[:, layout.seen] = counts.next_state
+        probability[:, layout.atom] = share * unseen
+        column[:, layout.atom] = base.sample(state, rng)
+        probability[:, layout.rest] = (1 - share) * unseen
+        column[:, layout.rest] = S + 1 + base.line(state)
+
+        # Terminal states are never left: all the probability of their rows is at the atom.
         for end in counts.terminal:
-            probability[:, first[end * A] : first[(end + 1) * A]] = 0.0
-            own = atom[end * A : (end + 1) * A]
-            probability[:, own], column[:, own] = 1.0, end
-        return SparseDraws(first, column, probability, base)
+            of_end = slice(end * A, (end + 1) * A)
+            probability[:, layout.first[end * A] : layout.first[(end + 1) * A]] = 0.0
+            probability[:, layout.atom[of_end]] = 1.0
+            column[:, layout.atom[of_end]] = end
+        return SparseSamples(layout.first, column, probability, base)
 
 
-def one_atom(mass: FloatArray) -> FloatArray:
-    """Share of one random atom, the rest spread as the base, that splits like a Dirichlet process of this mass.
+def atom_share(mass: FloatArray) -> FloatArray:
+    """Share of the atom that gives the unseen mass the variance of a Dirichlet process.
 
-    The mean of any function of the next state then has the mean and the variance that it has under the Dirichlet
-    process: Var[base] / (1 + mass).
+    Under a Dirichlet process of mass m and base b, the mean of any function f of the next state has
+    the expectation E_b[f] and the variance Var_b[f] / (1 + m). One atom sampled from b, with the
+    share 1 / sqrt(1 + m), and the rest spread as b give the same two moments.
     """
     return np.asarray(1 / np.sqrt(1 + mass))

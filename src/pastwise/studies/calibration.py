@@ -32,7 +32,7 @@ from pastwise.methods.base import Agent
 from pastwise.methods.baselines import Scripted, behaviour_rule
 from pastwise.methods.fpd import FPD
 from pastwise.models.dense import DenseModel
-from pastwise.models.samples import DenseDraws, TransitionPosterior
+from pastwise.models.samples import DenseSamples, TransitionPosterior
 from pastwise.report.figures import coverage_plot
 from pastwise.report.text import write_csv
 from pastwise.simulation.loop import FiniteSystem, run
@@ -127,7 +127,7 @@ def outcomes(cell: Cell, systems: int, draws: int, seed: int) -> Iterator[Outcom
         )
         if len(samples.values) < draws:
             raise KeyboardInterrupt
-        own_model = DenseDraws(model.transition[i : i + 1])
+        own_model = DenseSamples(model.transition[i : i + 1])
         truth = rule_values(own_model, np.stack(list(rules.values())), criterion)[0, :3]
         yield _outcome(samples.values[:, :3], truth)
 
