@@ -24,9 +24,11 @@ from typing import Any
 
 import numpy as np
 
-import pastwise as pw
 from benchmarks.harness import Contender, Scale, Section, Times, about, require_close
 from pastwise._numerics.arrays import FloatArray
+from pastwise.goals.ideal import IdealModel
+from pastwise.models.dense import DenseModel
+from pastwise.theory.fpd import Design, design, mdp_optimum
 
 HORIZON, ACTIONS = 10, 4
 LISTS = 1000
@@ -59,9 +61,9 @@ class Problem:
         return Problem(rows, wanted / wanted.sum())
 
     @property
-    def ideal(self) -> pw.IdealModel:
+    def ideal(self) -> IdealModel:
         """The goal."""
-        return pw.IdealModel.of(self.wanted, num_actions=ACTIONS)
+        return IdealModel.of(self.wanted, num_actions=ACTIONS)
 
     @cached_property
     def reward(self) -> FloatArray:
@@ -187,16 +189,16 @@ def one_goal(scale: Scale) -> Section:
 def _one_size(section: Section, states: int) -> Times:
     problem = Problem.drawn(states)
     transition, reward, ideal = problem.transition, problem.reward, problem.ideal
-    model, short = pw.DenseModel(transition), pw.DenseModel(transition.astype(np.float32))
+    model, short = DenseModel(transition), DenseModel(transition.astype(np.float32))
     rows, values, size = transition.reshape(-1, states), np.log(problem.wanted), f"S = {states}"
     contenders = [
-        Contender("pastwise", lambda: pw.design(model, ideal, HORIZON)),
-        Contender("pastwise, float32", lambda: pw.design(short, ideal, HORIZON)),
+        Contender("pastwise", lambda: design(model, ideal, HORIZON)),
+        Contender("pastwise, float32", lambda: design(short, ideal, HORIZON)),
         Contender(
             "pastwise, first goal of a model",
-            lambda: pw.design(pw.DenseModel(transition), ideal, HORIZON),
+            lambda: design(DenseModel(transition), ideal, HORIZON),
         ),
-        Contender("pastwise, MDP optimum", lambda: pw.mdp_optimum(model, values, HORIZON).value),
+        Contender("pastwise, MDP optimum", lambda: mdp_optimum(model, values, HORIZON).value),
         Contender("NumPy by hand", partial(by_numpy, transition, model.negentropy, values)),
         Contender(
             "numpy.dot, one for each step", lambda: [rows.dot(values) for _ in range(HORIZON)]
@@ -271,7 +273,7 @@ def small_systems(scale: Scale) -> Section:
         f"{number_of:,} systems of {states} states, horizon {HORIZON}; peers in a loop over models built beforehand.",
     )
     problem = Problem.drawn(states, number_of)
-    model, ideal, values = pw.DenseModel(problem.transition), problem.ideal, np.log(problem.wanted)
+    model, ideal, values = DenseModel(problem.transition), problem.ideal, np.log(problem.wanted)
     systems = list(zip(problem.transition, problem.reward, strict=True))
     solvers: dict[str, list[Callable[[], FloatArray]]] = {
         "quantecon": [quantecon(*system) for system in systems],
@@ -281,8 +283,8 @@ def small_systems(scale: Scale) -> Section:
     iterated = [mdpsolver(*system) for system in systems]
     sweeps = float(np.mean([count for _, count in iterated]))
     contenders = [
-        Contender("pastwise", lambda: pw.design(model, ideal, HORIZON)),
-        Contender("pastwise, MDP optimum", lambda: pw.mdp_optimum(model, values, HORIZON).value),
+        Contender("pastwise", lambda: design(model, ideal, HORIZON)),
+        Contender("pastwise, MDP optimum", lambda: mdp_optimum(model, values, HORIZON).value),
         Contender(
             "NumPy by hand, in a loop",
             lambda: [
@@ -322,12 +324,12 @@ def many_goals(scale: Scale) -> Section:
         f"{LOOP} of the goals.",
     )
     problem, rng = Problem.drawn(states), np.random.default_rng(0)
-    model, points = pw.DenseModel(problem.transition), {}
+    model, points = DenseModel(problem.transition), {}
     for goals in scale.pick([4], [64, 1000], [64, 1000]):
         wanted = rng.dirichlet(np.ones(states), size=goals) + 1e-6
         wanted /= wanted.sum(axis=-1, keepdims=True)
-        ideal = pw.IdealModel.of(wanted[:, None, None, :], num_actions=ACTIONS)
-        single = [pw.IdealModel.of(row, num_actions=ACTIONS) for row in wanted[:LOOP]]
+        ideal = IdealModel.of(wanted[:, None, None, :], num_actions=ACTIONS)
+        single = [IdealModel.of(row, num_actions=ACTIONS) for row in wanted[:LOOP]]
         rewards = [np.asarray(problem.transition @ np.log(row)) for row in wanted[:LOOP]]
         peers = {
             "quantecon": [quantecon(problem.transition, reward) for reward in rewards],
@@ -336,7 +338,7 @@ def many_goals(scale: Scale) -> Section:
             ],
         }
         contenders = [
-            Contender("pastwise", partial(pw.design, model, ideal, HORIZON), work=goals),
+            Contender("pastwise", partial(design, model, ideal, HORIZON), work=goals),
             Contender(
                 "pastwise, one at a time", partial(_designs, model, single), work=len(single)
             ),
@@ -375,15 +377,15 @@ def many_goals(scale: Scale) -> Section:
     return section
 
 
-def _designs(model: pw.DenseModel, ideals: list[pw.IdealModel]) -> list[pw.Design]:
-    return [pw.design(model, ideal, HORIZON) for ideal in ideals]
+def _designs(model: DenseModel, ideals: list[IdealModel]) -> list[Design]:
+    return [design(model, ideal, HORIZON) for ideal in ideals]
 
 
-def _same_designs(results: Mapping[str, Any], model: pw.DenseModel, wanted: FloatArray) -> None:
+def _same_designs(results: Mapping[str, Any], model: DenseModel, wanted: FloatArray) -> None:
     """The designs at once are those one at a time; peers' optima are ours for the same goal."""
     for i, single in enumerate(results["pastwise, one at a time"]):
         require_close({"at once": results["pastwise"].policy[i], "one at a time": single.policy})
-        optimum = pw.mdp_optimum(model, np.log(wanted[i]), HORIZON).value
+        optimum = mdp_optimum(model, np.log(wanted[i]), HORIZON).value
         require_close(
             {"optimum": optimum, **{name: results[name][i] for name in PEERS if name in results}}
         )

@@ -26,6 +26,11 @@ from benchmarks.by_the_letter import (
 )
 from benchmarks.harness import Contender, Scale, Section, Times, about, require_close
 from pastwise._numerics.arrays import FloatArray, sample
+from pastwise.data.records import Transitions
+from pastwise.goals.ideal import IdealModel
+from pastwise.methods.fpd_learn import FPDLearn
+from pastwise.methods.tl import TL
+from pastwise.theory.learning import learned_rule
 
 ACTIONS, HORIZON = 4, 10
 STREAM = 500
@@ -45,15 +50,15 @@ def records(number: int, states: int, seed: int = 0) -> list[Record]:
 
 def counts_of(log: Sequence[Record], states: int) -> pw.TransitionCounts:
     """The log, counted."""
-    columns = pw.Transitions(*np.array(log).reshape(-1, 3).T)
+    columns = Transitions(*np.array(log).reshape(-1, 3).T)
     return pw.TransitionCounts.from_transitions(
         columns, pw.Space.of_size(states), pw.Space.of_size(ACTIONS)
     )
 
 
-def ideal_of(states: int) -> pw.IdealModel:
+def ideal_of(states: int) -> IdealModel:
     """The first state is preferred."""
-    return pw.IdealModel.of(wanted_next((0,), states), num_actions=ACTIONS)
+    return IdealModel.of(wanted_next((0,), states), num_actions=ACTIONS)
 
 
 def measure(scale: Scale) -> list[Section]:
@@ -161,7 +166,7 @@ def _bandit_size(section: Section, states: int, k: int, peers: bool) -> Times:
         records(STREAM, states, 1),
     )
     agent, coins, similarity = (
-        pw.TL(ideal_of(states)),
+        TL(ideal_of(states)),
         random.Random(0),
         (wanted / wanted.max()).tolist(),
     )
@@ -196,7 +201,7 @@ def _bandit_size(section: Section, states: int, k: int, peers: bool) -> Times:
             [list(each.rule(state).values()) for state in range(min(states, 100))]
             for each in (results["pastwise"], learner)
         )
-        by_agent = pw.learned_rule(results["pastwise, TL agent"], agent.prior)[:100]
+        by_agent = learned_rule(results["pastwise, TL agent"], agent.prior)[:100]
         require_close({"agent": by_agent, "learner": learned, "live": live})
         if peers:
             total = [
@@ -230,7 +235,7 @@ def _peers(states: int, similarity: Sequence[float], stream: Sequence[Record]) -
 
 
 def replan(
-    agent: pw.FPDLearn, past: pw.TransitionCounts, stream: Sequence[Record]
+    agent: FPDLearn, past: pw.TransitionCounts, stream: Sequence[Record]
 ) -> list[FloatArray]:
     """The rule in the next state after each record, by ours."""
     memory, rules, rng = agent.start(past), [], np.random.default_rng(0)
@@ -281,7 +286,7 @@ def one_more_record(scale: Scale) -> Section:
     points = {}
     for states in scale.pick([10], [30, 100, 300], [30, 100, 300]):
         log, stream = records(1000, states), records(50, states, 1)
-        agent, wanted = pw.FPDLearn(ideal_of(states), HORIZON), wanted_next((0,), states)
+        agent, wanted = FPDLearn(ideal_of(states), HORIZON), wanted_next((0,), states)
         past, model = counts_of(log, states), LearnModel(wanted, ACTIONS, HORIZON, log)
         contenders = [
             Contender("pastwise", partial(replan, agent, past, stream), len(stream)),
@@ -324,7 +329,7 @@ def first_rule(scale: Scale) -> Section:
         f"{states:,} states, {ACTIONS} actions, horizon {HORIZON}; from a list of 30 records to a rule.",
     )
     log, wanted = records(30, states), wanted_next((0,), states)
-    agent, state = pw.FPDLearn(ideal_of(states), HORIZON), log[-1][-1]
+    agent, state = FPDLearn(ideal_of(states), HORIZON), log[-1][-1]
     ideal = LiteralIdeal.preferring((0,), states, ACTIONS)
 
     def ours() -> FloatArray:

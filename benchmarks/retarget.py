@@ -20,6 +20,7 @@ from benchmarks.counting import PARTS, log_file
 from benchmarks.harness import Contender, Scale, Section, Times, about, require_close
 from pastwise._numerics.arrays import FloatArray
 from pastwise.methods.baselines import behaviour_rule
+from pastwise.theory.learning import prior_concentration
 
 ACTIONS = 10
 MILLISECONDS = 10.0
@@ -91,7 +92,7 @@ def _one_size(section: Section, rows: int, states: int) -> Times:
     counts, ideal = learner.counts_, GOALS[1].on(learner.counts_.states, learner.counts_.actions)
     weight = np.exp(ideal.log_transition - ideal.log_transition.max()).ravel().tolist()
     similarity = dict(zip(map(str, counts.states.labels), weight, strict=True))
-    prior, long = float(pw.prior_concentration(ideal)[0, 0]), rows >= 10**7
+    prior, long = float(prior_concentration(ideal)[0, 0]), rows >= 10**7
     contenders = [
         Contender("pastwise, retarget", partial(retarget, learner)),
         Contender("pastwise, fit again", partial(fit_again, path), once=long),

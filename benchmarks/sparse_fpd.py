@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-import pastwise as pw
 from benchmarks.harness import (
     DATA,
     Contender,
@@ -30,6 +29,9 @@ from benchmarks.harness import (
 from benchmarks.report import number, table
 from pastwise._files import staged
 from pastwise._numerics.arrays import FloatArray
+from pastwise.goals.ideal import IdealModel
+from pastwise.models.sparse import SparseModel
+from pastwise.theory.fpd import Design, design, mdp_optimum
 
 HORIZON, ACTIONS, SUCCESSORS = 10, 8, 8
 SMALL_MULTIPLE = 5.0
@@ -63,9 +65,9 @@ def wanted_of(states: int) -> FloatArray:
     return np.asarray(wanted / wanted.sum())
 
 
-def design(model: pw.SparseModel) -> pw.Design:
-    ideal = pw.IdealModel.of(wanted_of(model.num_states), num_actions=ACTIONS)
-    return pw.design(model, ideal, HORIZON)
+def design_on(model: SparseModel) -> Design:
+    ideal = IdealModel.of(wanted_of(model.num_states), num_actions=ACTIONS)
+    return design(model, ideal, HORIZON)
 
 
 def by_scipy(
@@ -100,7 +102,7 @@ def load(path: Path) -> Any:
 
 
 def load_and_design(path: Path) -> None:
-    design(pw.SparseModel(load(path), ACTIONS))
+    design_on(SparseModel(load(path), ACTIONS))
 
 
 def load_and_design_by_scipy(path: Path) -> None:
@@ -149,15 +151,13 @@ def measure(scale: Scale) -> list[Section]:
 
 
 def _one_size(section: Section, size: str, matrix: Any) -> Times:
-    model, log_wanted = pw.SparseModel(matrix, ACTIONS), np.log(wanted_of(matrix.shape[1]))
+    model, log_wanted = SparseModel(matrix, ACTIONS), np.log(wanted_of(matrix.shape[1]))
     contenders = [
-        Contender("pastwise", partial(design, model)),
+        Contender("pastwise", partial(design_on, model)),
         Contender(
-            "pastwise, first goal of a model", lambda: design(pw.SparseModel(matrix, ACTIONS))
+            "pastwise, first goal of a model", lambda: design_on(SparseModel(matrix, ACTIONS))
         ),
-        Contender(
-            "pastwise, MDP optimum", lambda: pw.mdp_optimum(model, log_wanted, HORIZON).value
-        ),
+        Contender("pastwise, MDP optimum", lambda: mdp_optimum(model, log_wanted, HORIZON).value),
         Contender("SciPy + NumPy", partial(by_scipy, matrix, _negentropy(matrix), log_wanted)),
         Contender("quantecon, sparse pairs", quantecon(matrix, matrix @ log_wanted)),
     ]

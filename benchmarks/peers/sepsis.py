@@ -33,12 +33,12 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+from pastwise.methods.planned import plan_rule
 
 from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, sample
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import Space
 from pastwise.goals.goal import Goal
-from pastwise.methods.planned import plan_rule
 from pastwise.studies.systems import KnownSystem, icu_sepsis
 from pastwise.theory.similarity import normalised_similarity
 

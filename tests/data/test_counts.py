@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pastwise import Space, TransitionCounts, Transitions
+from pastwise import Space, TransitionCounts
 from pastwise.data.counts import Decay
 from pastwise.data.live_counts import LiveCounts
+from pastwise.data.records import Transitions
 from tests.helpers.oracles import Record, counts_of, counts_of_list, log_of, random_log, records
 
 S, A = 3, 2

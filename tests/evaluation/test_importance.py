@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
-from pastwise import DenseModel, LearnedModel, Space, TransitionCounts
+from pastwise import Space, TransitionCounts
 from pastwise._numerics.arrays import FloatArray, IntArray
 from pastwise.data.records import Episodes
 from pastwise.errors import ParameterError
@@ -33,6 +33,8 @@ from pastwise.evaluation.importance import (
 )
 from pastwise.evaluation.result import Estimate
 from pastwise.evaluation.values import policy_value
+from pastwise.models.dense import DenseModel
+from pastwise.models.learned import LearnedModel
 from tests.helpers.oracles import random_rows, seeds
 
 S, A = 3, 2

@@ -13,19 +13,16 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_array, csr_array
 
-from pastwise import (
-    DenseModel,
-    IdealModel,
-    LearnedModel,
-    Space,
-    SparseModel,
-    TransitionCounts,
-    TransitionModel,
-    Transitions,
-    mdp_optimum,
-)
-from pastwise import design as fpd
+from pastwise import Space, TransitionCounts
 from pastwise._numerics.arrays import FloatArray
+from pastwise.data.records import Transitions
+from pastwise.goals.ideal import IdealModel
+from pastwise.models.base import TransitionModel
+from pastwise.models.dense import DenseModel
+from pastwise.models.learned import LearnedModel
+from pastwise.models.sparse import SparseModel
+from pastwise.theory.fpd import design as fpd
+from pastwise.theory.fpd import mdp_optimum
 from tests.helpers.oracles import counts_of, counts_of_list, random_log, random_rows
 
 A = 3
@@ -661,7 +658,7 @@ def test_designs_are_made_while_the_interpreter_ends() -> None:
         import pastwise.models.rows as rows
         rows.WORK_PER_THREAD, rows.CORES = 100, 2
         tensor = np.random.default_rng(0).dirichlet(np.ones(5), (20, 5, 2))
-        run = lambda: pw.design(pw.DenseModel(tensor), pw.IdealModel.of(np.full(5, 0.2), num_actions=2), 3)
+        run = lambda: design(DenseModel(tensor), IdealModel.of(np.full(5, 0.2), num_actions=2), 3)
         run()
         threading.Thread(target=lambda: (threading.main_thread().join(), time.sleep(0.2), run(), print("done"))).start()
     """

@@ -19,6 +19,7 @@ import safetensors.numpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from pastwise.policy.artefact import FORMAT
 from safetensors import SafetensorError, safe_open
 
 import pastwise
@@ -26,7 +27,6 @@ from pastwise import Goal, Space, TransferLearner, TransitionCounts, load
 from pastwise._files import replacing
 from pastwise.data.counts import Decay
 from pastwise.data.space import Label
-from pastwise.policy.artefact import FORMAT
 from tests.helpers.disk import full_disk
 
 LOG = {

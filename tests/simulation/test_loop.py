@@ -8,28 +8,21 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from pastwise import (
-    TL,
-    Agent,
-    DenseModel,
-    EpsilonGreedy,
-    FiniteSystem,
-    Gate,
-    IdealModel,
-    LearnedModel,
-    Rand,
-    Scripted,
-    Space,
-    SparseModel,
-    Streams,
-    TLExplore,
-    Trajectory,
-    TransitionModel,
-    log_probability,
-    run,
-)
+from pastwise import Agent, Space, run
 from pastwise._numerics.arrays import FloatArray, IntArray
-from pastwise._numerics.streams import Random
+from pastwise._numerics.streams import Random, Streams
+from pastwise.data.records import Trajectory
+from pastwise.goals.ideal import IdealModel
+from pastwise.methods.baselines import Rand, Scripted
+from pastwise.methods.tl import TL
+from pastwise.methods.tl_explore import TLExplore
+from pastwise.models.base import TransitionModel
+from pastwise.models.dense import DenseModel
+from pastwise.models.learned import LearnedModel
+from pastwise.models.sparse import SparseModel
+from pastwise.simulation.loop import FiniteSystem
+from pastwise.theory.closed_loop import log_probability
+from pastwise.theory.exploration import EpsilonGreedy, Gate
 from tests.helpers.oracles import (
     Record,
     World,

@@ -153,16 +153,16 @@ def learn(
     **options: Any,
 ) -> int:
     """Learn a policy for a goal from a log."""
+    from pastwise.methods import create
     from pastwise.policy.learner import TransferLearner
 
+    chosen = create(method, **({} if prior is None else {"prior_count": prior}))
     counted = take_counts(log, options)
     columns = None if counted else take_columns(options)
     given = by_name("--past-goal", (two_parts("--past-goal", text, "=") for text in past_goal))
     past: dict[Any, Any] = {task: goal_file(file) for task, file in given.items()}
     with take_goal(options) as goal, _reading():
-        learner = TransferLearner(
-            goal, agent=method, prior_count=prior, past_goals=past or None, on_unseen="refuse"
-        )
+        learner = TransferLearner(goal, method=chosen, past_goals=past or None, on_unseen="refuse")
         learner.fit(log, columns=columns) if counted is None else learner.fit_counts(*counted)
     _keep(learner, output, plots)
     _show(learner, as_json, output, None if no_verdict else _verdict(learner))
@@ -225,7 +225,7 @@ def _show(
     verdict: dict[str, Any] | None = None,
 ) -> None:
     rule, support = learner.rule_, learner.support()
-    by_similarity = learner.agent in (
+    by_similarity = learner.method_.name in (
         "TL",
         "TL_explore",
     )  # planners rest on records, not on similarity
@@ -240,7 +240,7 @@ def _show(
             "policy": policy,
             "support": support.to_dict(),
             "warnings": notes,
-            "method": learner.agent,
+            "method": learner.method_.name,
         }
         if verdict is not None:
             content["verdict"] = verdict
@@ -303,7 +303,7 @@ def evaluate(
     Exit code 0: better than what was done; 1: worse, or it cannot be told; 2: bad input.
     """
     from pastwise.evaluation.evaluate import require_state_limit
-    from pastwise.policy.file import load
+    from pastwise.policy.learner import load
 
     learner = load(policy)
     require_state_limit(len(learner.counts_.states))
@@ -344,7 +344,7 @@ def explain(policy: Path, state: str, action: str | None, as_json: bool) -> int:
 
     A label may begin with a dash; one that looks like an option, such as -h, goes after --.
     """
-    from pastwise.policy.file import load
+    from pastwise.policy.learner import load
 
     explanation = load(policy).explain(state, action)
     click.echo(
@@ -363,7 +363,7 @@ def explain(policy: Path, state: str, action: str | None, as_json: bool) -> int:
 @json_option
 def retarget(policy: Path, method: str | None, output: Path, as_json: bool, **options: Any) -> int:
     """Learn a policy for another goal from what a policy was learned from; the log is not read again."""
-    from pastwise.policy.file import load
+    from pastwise.policy.learner import load
 
     with take_goal(options) as goal:
         learner = load(policy).retarget(goal, method)
@@ -379,11 +379,11 @@ def retarget(policy: Path, method: str | None, output: Path, as_json: bool, **op
 @json_option
 def update(policy: Path, log: str, output: Path, as_json: bool) -> int:
     """Learn from one more log, with the columns and bins of the first."""
-    from pastwise.policy.file import load
+    from pastwise.policy.learner import load
 
     learner = load(policy)
     with _reading():
-        learner.learn_more(log)
+        learner.update(log)
     _keep(learner, output)
     _show(learner, as_json, output)
     return OK
@@ -394,7 +394,7 @@ def update(policy: Path, log: str, output: Path, as_json: bool) -> int:
 @output_option
 def export(policy: Path, output: Path) -> int:
     """Write the rule as a table: .parquet, .csv or .json."""
-    from pastwise.policy.file import load
+    from pastwise.policy.learner import load
 
     load(policy).rule_.export(output)
     click.echo(f"The rule is in {output}", err=True)

@@ -109,7 +109,7 @@ def reproduce(
         runs=runs,
         seed=seed,
         draw_rows=paper.ROWS[transitions],
-        methods={"paper": paper.PAPER_METHODS, "all": paper.ALL_METHODS}[methods],
+        methods={"paper": paper.PAPER_METHODS, "all": paper.all_methods()}[methods],
     )
     with _working(out, jobs, owned=reproduction.OPTIONAL_FILES) as (folder, runner):
         result = reproduction.reproduce(study, not skip_timing, runner)

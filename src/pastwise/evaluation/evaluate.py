@@ -24,12 +24,10 @@ from pastwise.evaluation.verdict import (
 from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods.baselines import behaviour_rule
-from pastwise.methods.planned import HORIZON
-from pastwise.models.learned import LearnedModel
+from pastwise.methods.fpd_learn import FPDLearn
 from pastwise.models.samples import TransitionPosterior
 from pastwise.theory.closed_loop import uniform_rule
-from pastwise.theory.fpd import first_rule
-from pastwise.theory.learning import StateSupport, default_prior_count
+from pastwise.theory.learning import StateSupport
 
 MAX_STATES = 3000
 """Default limit of `evaluate_rule`: the prior of the sampled models takes 72 MB there."""
@@ -166,8 +164,8 @@ def _contenders(
     }
     has_hard_zeros = np.isneginf(ideal.log_transition).any()
     if not has_hard_zeros:
-        model = LearnedModel(log, default_prior_count(ideal))
-        rules["FPD_learn"] = first_rule(model, ideal, HORIZON)
+        method = FPDLearn()
+        rules["FPD_learn"] = method.plan(method.start(log, ideal)).rule
     return rules
 
 

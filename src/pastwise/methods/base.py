@@ -1,18 +1,21 @@
-"""Decision makers with one contract: they start on a past log, give a rule, and observe what followed.
+"""The contract of a method, and the plan that every method can explain.
 
-`Rand` acts at random. `TL` learns its rule from the log by similarity and goes on learning while it acts; `TLExplore`
-also explores while the gate is open, by any of the ways in `explore`. `FPDLearn` learns a transition model and designs
-on it; `FPD` knows the model. `Scripted` and `Clone` are what they are compared with: any given policy, and the log's
-own behaviour. `foresight` adds one more.
+A *method* turns a log and a goal into decisions. It is a frozen dataclass whose fields are its
+hyper-parameters; what it learns lives in a *memory*, the one mutable thing. It answers two
+questions: how to act now while it goes on learning (`rule`, `observe`), and what it recommends
+in every state after all that it has seen (`plan`).
 
-An agent is a value; its memory is the one mutable thing. All arrays may have leading axes, for a batch of independent
-runs.
+All arrays may have leading axes: a batch of independent logs and runs.
+
+To add a method, copy the smallest file of this package, `baselines.py`, or follow
+``docs/how-to/add-a-method.md``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -20,53 +23,151 @@ from pastwise._numerics.arrays import FloatArray, IntArray
 from pastwise._numerics.streams import Random
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Transitions
-from pastwise.theory.fpd import require_feasible
+from pastwise.goals.ideal import IdealModel
+
+Memory = TypeVar("Memory")
+
+States = slice | IntArray
+"""Which states: all of them by ``slice(None)``, some by their indices."""
+
+EVERY_STATE = slice(None)
+
+RECORDS = "records"
+"""Name of the part of a plan that the records of the log carry."""
 
 
-class Agent(Protocol):
-    """A decision maker."""
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The rule of every state, and the named parts that it is made of.
 
-    def start(self, counts: TransitionCounts, recent: Transitions | None = None) -> Any:
-        """Memory after the past log: its counts and, for those who need their order, its last records."""
+    Attributes
+    ----------
+    rule : [..., S, A]
+        Each row is a distribution over actions; all zeros where no action is feasible.
+    parts : arrays broadcastable to [..., S, A], by name
+        What speaks for each action. See ``adds_up`` for how the rule follows from them.
+    adds_up : bool
+        True: the rule is proportional to the sum of the parts, so a part's share of the sum is
+        its share of the probability; the part `RECORDS` is carried by the single transitions
+        of the log, in proportion to their similarity. False: the parts add up to an index,
+        and the rule prefers actions of a larger index.
+    """
+
+    rule: FloatArray
+    parts: Mapping[str, FloatArray] = field(default_factory=dict)
+    adds_up: bool = False
+
+    def at(self, states: States) -> Plan:
+        """The plan of some states."""
+        parts = {name: rows_of(part, states) for name, part in self.parts.items()}
+        return Plan(self.rule[..., states, :], parts, self.adds_up)
+
+
+def rows_of(table: FloatArray, states: States) -> FloatArray:
+    """Rows of a table [..., 1 or S, A] at some states; a single row serves every state."""
+    if table.shape[-2] == 1:
+        return table
+    return table[..., states, :]
+
+
+class Method(Protocol[Memory]):
+    """A decision maker.
+
+    Attributes
+    ----------
+    name : str
+        The name in the registry, which users and files refer to.
+    exact_updates : bool
+        Whether `observe` leaves the same memory, up to rounding, as `start` on a log with that
+        record. If not, a learner starts afresh instead of observing.
+    """
+
+    name: ClassVar[str]
+    exact_updates: ClassVar[bool]
+
+    def start(
+        self, counts: TransitionCounts, ideal: IdealModel, recent: Transitions | None = None
+    ) -> Memory:
+        """Learn from a log.
+
+        Parameters
+        ----------
+        counts : TransitionCounts
+            The log, counted.
+        ideal : IdealModel
+            The goal.
+        recent : Transitions, optional
+            The last records of the log in their order, which counts forget.
+        """
         ...
 
-    def rule(self, memory: Any, state: IntArray, rng: Random) -> FloatArray:
-        """The rule in the current states [...]: [..., A]."""
+    def rule(self, memory: Memory, state: IntArray, rng: Random) -> FloatArray:
+        """The rule to act by in the current states [...]: [..., A]."""
         ...
-
-    def observe(self, memory: Any, state: IntArray, action: IntArray, next_state: IntArray) -> None:
-        """Take in one transition of each run: arrays [...]."""
-        ...
-
-
-@dataclass
-class Script:
-    """A policy [..., H, S, A] and how far it has been followed: memory of those who learn nothing while they act."""
-
-    policy: FloatArray
-    here: tuple[IntArray, ...]
-    epoch: int = 0
-
-    def row(self, state: IntArray) -> FloatArray:
-        """The rule of this epoch in the current states: [..., A]; after the last epoch comes the first."""
-        epochs, S, A = self.policy.shape[-3:]
-        now = self.policy[..., self.epoch % epochs, :, :]
-        if now.shape[:-2] != np.shape(state):
-            now = np.broadcast_to(now, (*np.shape(state), S, A))
-        return np.asarray(now[(*self.here, state)])
-
-
-class _Follower:
-    """Rule and observation of the agents that follow a script fixed at the start."""
-
-    def rule(self, memory: Script, state: IntArray, rng: Random) -> FloatArray:
-        """The script's rule in the current states [...]: [..., A]."""
-        row = memory.row(state)
-        require_feasible(row, state)
-        return row
 
     def observe(
-        self, memory: Script, state: IntArray, action: IntArray, next_state: IntArray
+        self, memory: Memory, state: IntArray, action: IntArray, next_state: IntArray
     ) -> None:
-        """Move on to the next epoch."""
-        memory.epoch += 1
+        """Learn from one transition of each run: arrays [...]."""
+        ...
+
+    def plan(self, memory: Memory, states: States = EVERY_STATE) -> Plan:
+        """What the method recommends in every state, or in some, after all that it has seen."""
+        ...
+
+
+AnyMethod = Method[Any]
+"""A method whose memory nobody looks into."""
+
+
+class LiveRows(Protocol):
+    """The rules of single states in a running loop, as plain lists of numbers.
+
+    ``rows[state]`` is a list [A] proportional to the rule of a state, given by index.
+    """
+
+    def __getitem__(self, state: int, /) -> list[float]:
+        """Numbers proportional to the rule of a state: [A]."""
+        ...
+
+    def observe(self, state: int, action: int, next_state: int) -> None:
+        """Learn from one record."""
+        ...
+
+
+class PlannedRows:
+    """`LiveRows` of any method: its plan until the first record, then its rule.
+
+    Starting on the log is put off until there is something to learn.
+    """
+
+    def __init__(
+        self,
+        method: AnyMethod,
+        plan: Plan,
+        counts: TransitionCounts,
+        ideal: IdealModel,
+        rng: Random,
+    ) -> None:
+        self._method = method
+        self._plan = plan
+        self._counts = counts
+        self._ideal = ideal
+        self._rng = rng
+        self._memory: Any = None
+
+    def __getitem__(self, state: int) -> list[float]:
+        """The rule of a state: [A]."""
+        if self._memory is None:
+            row = self._plan.rule[state]
+        else:
+            row = self._method.rule(self._memory, np.asarray(state), self._rng)
+        probabilities: list[float] = row.tolist()
+        return probabilities
+
+    def observe(self, state: int, action: int, next_state: int) -> None:
+        """Learn from one record."""
+        if self._memory is None:
+            self._memory = self._method.start(self._counts, self._ideal)
+        index = (np.asarray(i) for i in (state, action, next_state))
+        self._method.observe(self._memory, *index)

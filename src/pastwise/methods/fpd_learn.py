@@ -1,18 +1,26 @@
-"""FPD_learn: fully probabilistic design on a learned model."""
+"""FPD_learn: fully probabilistic design on a transition model that is learned from the log.
+
+The world does not depend on the goal, so every record counts the same, however well it served.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from pastwise._numerics.arrays import FloatArray, IntArray, batch_index
+import numpy as np
+
+from pastwise._numerics.arrays import FloatArray, IntArray, batch_index, log
 from pastwise._numerics.streams import Random
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Transitions
 from pastwise.goals.ideal import IdealModel
-from pastwise.methods.base import Script
-from pastwise.methods.fpd import _planned
+from pastwise.methods.base import EVERY_STATE, Plan, States
+from pastwise.methods.baselines import FixedPolicy
+from pastwise.methods.fpd import designed_policy
+from pastwise.methods.registry import register
 from pastwise.models.learned import LearnedModel
-from pastwise.theory.fpd import require_feasible, require_horizon
+from pastwise.theory.fpd import first_rule, require_feasible, require_horizon
 from pastwise.theory.learning import (
     default_prior_count,
     prior_concentration,
@@ -21,58 +29,82 @@ from pastwise.theory.learning import (
 
 
 @dataclass
-class Planning:
-    """Memory of FPD_learn: the model learned so far, and the script in use where rules are replayed."""
+class LearnedDesign:
+    """Memory: the goal, the model learned so far, and the policy in use."""
 
+    ideal: IdealModel
     model: LearnedModel
-    script: Script | None = None
+    policy: FixedPolicy | None = None
 
 
+@register(colour="#E69F00")
 @dataclass(frozen=True)
 class FPDLearn:
-    """Fully probabilistic design on a model learned from the log and from what follows.
+    """Learn a model of the transitions from the log and design on it (FPD).
 
     Parameters
     ----------
-    ideal : IdealModel
     horizon : int
+        Number of epochs designed for at a time; 10 as in the paper.
     prior_count : float, optional
-        Prior count of every (state, action, next_state) in the learned transition model; by default the same nu_0
-        that TL starts from, so small that a single record outweighs it.
+        Prior count of every (state, action, next_state) in the learned model; by default TL's
+        prior count, so small that a single record outweighs it.
     replay : bool
-        False: plan anew at every epoch. True: follow the rules of one horizon in turn, then plan anew.
+        False: plan anew at every epoch. True: follow the rules of one horizon in turn, then plan
+        anew.
     """
 
-    ideal: IdealModel
+    name: ClassVar[str] = "FPD_learn"
+    exact_updates: ClassVar[bool] = True
+
     horizon: int = 10
     prior_count: float | None = None
     replay: bool = False
 
     def __post_init__(self) -> None:
         require_horizon(self.horizon)
-        if self.prior_count is not None:
-            prior_concentration(self.ideal, self.prior_count)  # a bad one is an error now
 
-    def start(self, counts: TransitionCounts, recent: Transitions | None = None) -> Planning:
+    def start(
+        self, counts: TransitionCounts, ideal: IdealModel, recent: Transitions | None = None
+    ) -> LearnedDesign:
         """Memory of the past log: the model learned from it."""
-        require_same_sizes(counts, self.ideal)
-        prior = default_prior_count(self.ideal) if self.prior_count is None else self.prior_count
-        return Planning(LearnedModel(counts, prior))
+        require_same_sizes(counts, ideal)
+        if self.prior_count is None:
+            prior_count = default_prior_count(ideal)
+        else:
+            prior_concentration(ideal, self.prior_count)  # refuses one that is not positive
+            prior_count = self.prior_count
+        return LearnedDesign(ideal, LearnedModel(counts, prior_count))
 
-    def rule(self, memory: Planning, state: IntArray, rng: Random) -> FloatArray:
+    def rule(self, memory: LearnedDesign, state: IntArray, rng: Random) -> FloatArray:
         """The designed rule in the current states [...]: [..., A]."""
-        script = memory.script
-        if script is None or script.epoch >= script.policy.shape[-3]:
-            policy = _planned(memory.model, self.ideal, self.horizon, self.replay)
-            script = memory.script = Script(policy, batch_index(memory.model.shape))
-        row = script.row(state)
-        require_feasible(row, state)
-        return row
+        policy = memory.policy
+        if policy is None or policy.epoch >= policy.policy.shape[-3]:
+            rules = designed_policy(memory.model, memory.ideal, self.horizon, self.replay)
+            policy = FixedPolicy(rules, batch_index(memory.model.shape))
+            memory.policy = policy
+        return policy.row(state)
 
     def observe(
-        self, memory: Planning, state: IntArray, action: IntArray, next_state: IntArray
+        self, memory: LearnedDesign, state: IntArray, action: IntArray, next_state: IntArray
     ) -> None:
         """Learn from one transition of each run."""
         memory.model.observe(state, action, next_state)
-        if memory.script is not None:
-            memory.script.epoch += 1
+        if memory.policy is not None:
+            memory.policy.epoch += 1
+
+    def plan(self, memory: LearnedDesign, states: States = EVERY_STATE) -> Plan:
+        """The first rule of a fresh horizon, and the value behind it.
+
+        The rule is the ideal rule times exp(value), normalised; only differences of values
+        matter, so the best action of each state has the value 0.
+        """
+        ideal = memory.ideal
+        rule = first_rule(memory.model, ideal, self.horizon)
+        require_feasible(rule, np.arange(rule.shape[-2]))
+
+        # What the goal wishes of actions is no part of the value; a reward is.
+        wishes = ideal.allowed & ideal.normalised
+        log_preference = log(rule) - np.where(wishes, ideal.log_rule, 0.0)
+        value = log_preference - log_preference.max(axis=-1, keepdims=True)
+        return Plan(rule, {"value": value}).at(states)

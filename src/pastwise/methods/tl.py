@@ -1,84 +1,181 @@
-"""TL: transfer learning by similarity."""
+"""TL: transfer learning by similarity, the paper's method.
+
+The rule of a state is the similarity-weighted share of its actions, with a small prior
+(Eq. 10, `theory.learning.learned_rule`). All that is remembered of a log is the evidence: the
+total similarity of the records of each state and action.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, batch_index, frozen
+from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, batch_index
 from pastwise._numerics.streams import Random
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Transitions
 from pastwise.goals.ideal import IdealModel
-from pastwise.theory.learning import (
-    gather_evidence,
-    learned_rule,
-    prior_concentration,
+from pastwise.methods.base import EVERY_STATE, RECORDS, LiveRows, Plan, States, rows_of
+from pastwise.methods.registry import register
+from pastwise.theory.learning import gather_evidence, learned_rule, prior_concentration
+from pastwise.theory.similarity import (
+    Similarity,
+    normalised_similarity,
+    plain_similarity,  # noqa: F401 (a policy file may name it)
 )
-from pastwise.theory.similarity import Similarity, normalised_similarity
 
 
 @dataclass
 class Evidence:
-    """All that TL remembers: total similarity of each state and action, [..., S, A]; never the log."""
+    """Memory: all that TL remembers of a log.
 
+    Attributes
+    ----------
+    evidence : [..., S, A]
+        Total similarity of the records of each state and action.
+    prior : [1 or S, A]
+        Prior concentration; zero where an action is not allowed.
+    allowed : [S, A]
+    batch : tuple of index arrays
+        Index of every batch element.
+    """
+
+    ideal: IdealModel
     evidence: FloatArray
-    here: tuple[IntArray, ...]
+    prior: FloatArray
+    allowed: BoolArray
+    batch: tuple[IntArray, ...]
+
+    def prior_at(self, state: IntArray) -> FloatArray:
+        """Prior concentration in the current states [...]: [..., A]."""
+        return self.prior[state] if len(self.prior) > 1 else self.prior[0]
 
 
+@register(colour="#0072B2")
 @dataclass(frozen=True)
 class TL:
-    """Transfer learning by similarity, without exploration: O(A) for a rule, O(1) for an observation.
+    """Transfer learning by similarity: prefer what led to today's goal (the paper's method).
+
+    A rule takes O(A), an observation O(1), however long the log.
 
     Parameters
     ----------
-    ideal : IdealModel
-        Today's goal.
     prior_count : scalar or broadcastable to [S, A, S], optional
-        nu_0; by default the smallest joint value of the ideal, divided by S.
+        Prior count of every (state, action, next_state), the paper's nu_0; by default the goal's
+        smallest probability divided by the number of states.
     similarity : Similarity
         How well a transition serves the goal.
     """
 
-    ideal: IdealModel
+    name: ClassVar[str] = "TL"
+    exact_updates: ClassVar[bool] = True
+
     prior_count: ArrayLike | None = None
     similarity: Similarity = normalised_similarity
 
-    def __post_init__(self) -> None:
-        _ = self.prior  # a bad prior count is an error now, not at the first decision
-
-    @cached_property
-    def prior(self) -> FloatArray:
-        """Prior concentration of each state and action: [S, A]."""
-        concentration = prior_concentration(self.ideal, self.prior_count)
-        return frozen(
-            np.broadcast_to(concentration, (self.ideal.num_states, self.ideal.num_actions))
-        )
-
-    @cached_property
-    def allowed(self) -> BoolArray:
-        """Which actions may be taken: [S, A]."""
-        return np.broadcast_to(self.ideal.allowed, (self.ideal.num_states, self.ideal.num_actions))
-
-    def start(self, counts: TransitionCounts, recent: Transitions | None = None) -> Evidence:
+    def start(
+        self, counts: TransitionCounts, ideal: IdealModel, recent: Transitions | None = None
+    ) -> Evidence:
         """Memory of the past log."""
+        sizes = (ideal.num_states, ideal.num_actions)
         return Evidence(
-            gather_evidence(counts, self.ideal, self.similarity), batch_index(counts.shape)
+            ideal=ideal,
+            evidence=gather_evidence(counts, ideal, self.similarity),
+            prior=prior_concentration(ideal, self.prior_count),
+            allowed=np.broadcast_to(ideal.allowed, sizes),
+            batch=batch_index(counts.shape),
         )
 
     def rule(self, memory: Evidence, state: IntArray, rng: Random) -> FloatArray:
         """The learned rule in the current states [...]: [..., A]."""
-        return learned_rule(memory.evidence[(*memory.here, state)], self.prior[state])
+        return learned_rule(memory.evidence[(*memory.batch, state)], memory.prior_at(state))
 
     def observe(
         self, memory: Evidence, state: IntArray, action: IntArray, next_state: IntArray
     ) -> None:
         """Learn from one transition of each run."""
-        self.add(memory, state, action, self.similarity(self.ideal, state, action, next_state))
+        similarity = self.similarity(memory.ideal, state, action, next_state)
+        self.add(memory, state, action, similarity)
 
-    def add(self, memory: Evidence, state: IntArray, action: IntArray, weight: FloatArray) -> None:
-        """Add one record's weight to the evidence; that of an action that is not allowed counts for nothing."""
-        memory.evidence[(*memory.here, state, action)] += weight * self.allowed[state, action]
+    def add(
+        self, memory: Evidence, state: IntArray, action: IntArray, similarity: FloatArray
+    ) -> None:
+        """Add the similarity of one record to the evidence, unless its action is forbidden."""
+        counted = similarity * memory.allowed[state, action]
+        memory.evidence[(*memory.batch, state, action)] += counted
+
+    def plan(self, memory: Evidence, states: States = EVERY_STATE) -> Plan:
+        """The learned rule; it is the sum of what the records and the prior carry."""
+        evidence = memory.evidence[..., states, :]
+        prior = rows_of(memory.prior, states)
+        return Plan(
+            learned_rule(evidence, prior), {RECORDS: evidence, "prior": prior}, adds_up=True
+        )
+
+    def live_rows(self, plan: Plan, ideal: IdealModel) -> LiveRows:
+        """The plan in a running loop, learning on at a fraction of a microsecond a record."""
+        return LiveEvidence(plan, ideal, self.similarity)
+
+
+class LiveEvidence(dict[int, list[float]]):
+    """Evidence and prior of the states that a loop visits, as plain lists: see `LiveRows`.
+
+    Where the goal concerns next states only, the similarity of a record is a factor of its next
+    state times a factor of its decision, so an observation is one product and one sum.
+    """
+
+    def __init__(self, plan: Plan, ideal: IdealModel, similarity: Similarity) -> None:
+        super().__init__()
+        self._records = plan.parts[RECORDS]
+        self._prior = plan.parts["prior"]
+        self._ideal = ideal
+        self._similarity = similarity
+        self._decision_factors: dict[int, list[float]] = {}
+        self._arrival_factor: list[float] = []
+
+        # The similarity factorises: ln ideal = ln of the next state + ln of the decision.
+        is_normalised = similarity is normalised_similarity
+        self._factorises = ideal.concerns_next_states_only and is_normalised
+        self._any_state = len(ideal.log_rule) == len(ideal.allowed) == 1
+        if self._factorises:
+            log_arrival = ideal.log_transition[0, 0]
+            self._arrival_factor = np.exp(log_arrival - log_arrival.max()).tolist()
+            self._best_arrival = int(log_arrival.argmax())
+
+    def __missing__(self, state: int) -> list[float]:
+        """Evidence and prior of a state that the loop visits for the first time: [A]."""
+        prior = self._prior[state if len(self._prior) > 1 else 0]
+        row: list[float] = (self._records[state] + prior).tolist()
+        self[state] = row
+        return row
+
+    def observe(self, state: int, action: int, next_state: int) -> None:
+        """Add the similarity of one record."""
+        if self._factorises:
+            factor = self._decision_factors.get(state) or self._decision_factor(state)
+            similarity = factor[action] * self._arrival_factor[next_state]
+        else:
+            similarity = self._similarity_of(state, action, next_state)
+        self[state][action] += similarity
+
+    def _decision_factor(self, state: int) -> list[float]:
+        """Similarity of each action in a state when the best next state follows: [A]."""
+        source = 0 if self._any_state else state
+        if source not in self._decision_factors:
+            actions = np.arange(self._ideal.num_actions)
+            following = self._best_arrival
+            similarity = normalised_similarity(self._ideal, source, actions, following)
+            self._decision_factors[source] = (similarity * self._allowed(source)).tolist()
+        self._decision_factors[state] = self._decision_factors[source]
+        return self._decision_factors[state]
+
+    def _similarity_of(self, state: int, action: int, next_state: int) -> float:
+        similarity = float(self._similarity(self._ideal, state, action, next_state))
+        return similarity * bool(self._allowed(state)[action])
+
+    def _allowed(self, state: int) -> BoolArray:
+        allowed = self._ideal.allowed
+        return np.asarray(allowed[state if len(allowed) > 1 else 0])

@@ -1,4 +1,8 @@
-"""Why an action has its probability."""
+"""Why an action has its probability: the parts of a plan, and the transitions behind them.
+
+Nothing here knows any method: a `Plan` names its parts and says whether they add up to the
+probability (TL) or to an index that the rule follows (planners).
+"""
 
 from __future__ import annotations
 
@@ -6,113 +10,182 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from pastwise._numerics.arrays import FloatArray
+from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import Label, key_of
+from pastwise.methods.base import RECORDS, Plan
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """Past transitions of one kind and the part of a probability that they carry."""
+class TransitionEvidence:
+    """Past transitions from one state and action to one next state.
+
+    Attributes
+    ----------
+    next_state : label
+    records : int
+        How often the transition was recorded.
+    similarity : float
+        Total similarity of these records to the goal.
+    share : float
+        Where parts add up: the part of the probability that these records carry. Otherwise:
+        their share of the action's records.
+    """
 
     next_state: Label
     records: int
     similarity: float
     share: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; the label by its key."""
+        return {
+            "next_state": key_of(self.next_state),
+            "records": self.records,
+            "similarity": self.similarity,
+            "share": self.share,
+        }
+
+    def __str__(self) -> str:
+        plural = "" if self.records == 1 else "s"
+        target = key_of(self.next_state)
+        return (
+            f"{self.records} record{plural} that led to {target}, similarity {self.similarity:.4g}"
+        )
 
 
 @dataclass(frozen=True)
 class Reason:
-    """Why an action has its probability: the parts of the prior and of past transitions, which add up to it."""
-
-    probability: float
-    prior: float
-    evidence: tuple[Evidence, ...]
-
-    def lines(self) -> Iterator[str]:
-        """In words."""
-        for e in sorted(self.evidence, key=lambda e: -e.share):
-            yield f"{e.share:.4g} from {_records(e)}, similarity {e.similarity:.4g}"
-        yield f"{self.prior:.4g} from the prior"
-
-
-@dataclass(frozen=True)
-class Foreseen:
-    """Past transitions of one kind, the share of the action's records that they are, and what they are wanted for.
-
-    ``similarity`` is how well one of them serves the goal by itself.
-    """
-
-    next_state: Label
-    records: int
-    similarity: float
-    share: float
-
-
-@dataclass(frozen=True)
-class PlannedReason:
-    """Why a planner gives an action its probability.
+    """Why an action has its probability.
 
     Attributes
     ----------
-    value : what is foreseen of the action; None where the goal does not allow it
-    doubt : what the doubt of that value adds to it
-    example : what the past's example adds
-    evidence : the transitions that the value rests on
+    probability : float
+    is_allowed : bool
+        Whether the goal allows the action.
+    parts : numbers by name
+        The named parts of the method's plan; see ``adds_up``.
+    adds_up : bool
+        Whether the parts add up to the probability; otherwise they add up to an index, and an
+        action of a larger index gets a larger probability.
+    evidence : tuple of TransitionEvidence
+        The transitions behind the part `RECORDS`, or behind the value; largest share first.
     """
 
     probability: float
-    value: float | None
-    doubt: float
-    example: float
-    evidence: tuple[Foreseen, ...]
+    is_allowed: bool
+    parts: Mapping[str, float]
+    adds_up: bool
+    evidence: tuple[TransitionEvidence, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "probability": self.probability,
+            "is_allowed": self.is_allowed,
+            "parts": dict(self.parts),
+            "adds_up": self.adds_up,
+            "evidence": [each.to_dict() for each in self.evidence],
+        }
 
     def lines(self) -> Iterator[str]:
-        """In words."""
-        if self.value is None:
+        """The reason in sentences."""
+        if not self.is_allowed:
             yield "not allowed by the goal"
+        if self.adds_up:
+            yield from self._lines_of_shares()
         else:
-            yield f"value {self.value:.4g}, doubt {self.doubt:+.4g}, the past's example {self.example:+.4g}"
-        for e in self.evidence:
-            yield f"rests on {_records(e)} ({100 * e.share:.3g} %), similarity {e.similarity:.4g}"
+            yield from self._lines_of_index()
+
+    def _lines_of_shares(self) -> Iterator[str]:
+        for each in self.evidence:
+            yield f"{each.share:.4g} from {each}"
+        for name, share in self.parts.items():
+            if name != RECORDS:
+                yield f"{share:.4g} from the {name}"
+
+    def _lines_of_index(self) -> Iterator[str]:
+        if self.is_allowed:
+            yield ", ".join(f"{name} {number:+.4g}" for name, number in self.parts.items())
+        for each in self.evidence:
+            yield f"rests on {each} ({100 * each.share:.3g} % of the action's records)"
         if not self.evidence:
             yield "rests on no record"
 
 
-def _records(evidence: Evidence | Foreseen) -> str:
-    plural = "s" if evidence.records != 1 else ""
-    return f"{evidence.records} record{plural} that led to {key_of(evidence.next_state)}"
+def reason_of(
+    plan: Plan, action: int, row: TransitionCounts, similarity: FloatArray, is_allowed: bool
+) -> Reason:
+    """The reason behind one action in one state.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of that state alone: arrays [1, A].
+    row : TransitionCounts
+        The records of that state and action.
+    similarity : [distinct]
+        Similarity of each distinct transition of the row.
+    """
+    total_similarity = row.weight * similarity
+    parts = {
+        name: float(np.broadcast_to(part, plan.rule.shape)[0, action])
+        for name, part in plan.parts.items()
+    }
+
+    # Shares: of the probability where the parts add up, of the action's records otherwise.
+    if plan.adds_up:
+        total = sum(float(np.broadcast_to(p, plan.rule.shape).sum()) for p in plan.parts.values())
+        parts = {name: number / total for name, number in parts.items()}
+        shares = total_similarity / total if RECORDS in parts else np.zeros(len(row.weight))
+    else:
+        shares = row.weight / row.weight.sum() if len(row.weight) else row.weight
+
+    evidence = [
+        TransitionEvidence(
+            next_state=row.states.labels[row.next_state[i]],
+            records=int(row.records[i]),
+            similarity=float(total_similarity[i]),
+            share=float(shares[i]),
+        )
+        for i in range(len(row.weight))
+    ]
+    return Reason(
+        probability=float(plan.rule[0, action]),
+        is_allowed=is_allowed,
+        parts=parts if is_allowed or plan.adds_up else {},
+        adds_up=plan.adds_up,
+        evidence=tuple(sorted(evidence, key=lambda each: -each.share)),
+    )
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why the rule of a state is what it is; the reasons are of TL's kind or a planner's."""
+    """Why the rule of a state is what it is.
+
+    Attributes
+    ----------
+    state : label
+    method : str
+        Name of the method.
+    actions : reasons by action
+    """
 
     state: Label
-    actions: Mapping[Label, Reason | PlannedReason]
-    method: str = "TL"
+    method: str
+    actions: Mapping[Label, Reason]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, labels by their keys."""
-        return {
-            "state": key_of(self.state),
-            "actions": {
-                key_of(action): {
-                    **vars(reason),
-                    "evidence": [
-                        {**vars(e), "next_state": key_of(e.next_state)} for e in reason.evidence
-                    ],
-                }
-                for action, reason in self.actions.items()
-            },
-            "method": self.method,
-        }
+        """Plain values; labels by their keys."""
+        reasons = {key_of(action): reason.to_dict() for action, reason in self.actions.items()}
+        return {"state": key_of(self.state), "method": self.method, "actions": reasons}
 
     def __str__(self) -> str:
-        lines = [f"In {key_of(self.state)}{'' if self.method == 'TL' else f', by {self.method}'}:"]
-        for action, reason in sorted(self.actions.items(), key=lambda item: -item[1].probability):
-            lines += [
-                f"  {key_of(action)}  {reason.probability:.4g}",
-                *(f"    {line}" for line in reason.lines()),
-            ]
-            if self.method == "TL_explore":
-                lines[-1] += " and for exploring"
+        lines = [f"In {key_of(self.state)}, by {self.method}:"]
+        by_probability = sorted(self.actions.items(), key=lambda item: -item[1].probability)
+        for action, reason in by_probability:
+            lines.append(f"  {key_of(action)}  {reason.probability:.4g}")
+            lines.extend(f"    {line}" for line in reason.lines())
         return "\n".join(lines)

@@ -1,4 +1,8 @@
-"""TransferLearner: from a log and a goal to a rule, with the evidence behind it. A facade without mathematics."""
+"""TransferLearner: from a log and a goal to a policy, with the evidence behind it.
+
+A facade: it reads logs, keeps a `PolicyState`, and answers in the user's labels. The mathematics
+is in `theory`, `methods` and `evaluation`.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,14 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 
 from pastwise._numerics.arrays import FloatArray
 from pastwise.data.counts import TransitionCounts
-from pastwise.data.live_counts import LiveCounts
 from pastwise.data.space import Label, Space, checked_label
-from pastwise.errors import LogWarning, NotFittedError
+from pastwise.errors import LabelError, LogError, LogWarning, NotFittedError, ParameterError
 from pastwise.evaluation.evaluate import evaluate_rule, require_state_limit
 from pastwise.evaluation.importance import episode_estimates
 from pastwise.evaluation.result import Estimate, Evaluation
@@ -25,57 +28,43 @@ from pastwise.logs.decode import Finding, Reading
 from pastwise.logs.episodes import read_episodes
 from pastwise.logs.read import read_log, warn_of
 from pastwise.logs.sources import library_of
-from pastwise.methods.planned import METHODS
-from pastwise.policy import artefact
+from pastwise.methods.base import AnyMethod
+from pastwise.methods.registry import create
 from pastwise.policy.explanation import Explanation
+from pastwise.policy.file import load_policy, save_policy
 from pastwise.policy.live import LivePolicy
 from pastwise.policy.rule import Rule, known_index
-from pastwise.policy.state import Fitted
+from pastwise.policy.state import OnUnseen, PolicyState, Settings
 from pastwise.policy.support import Support
 from pastwise.theory.learning import (
     gather_evidence,
     prior_concentration,
-    row_evidence,
     rule_interval,
     state_support,
 )
-from pastwise.theory.similarity import (
-    Divergence,
-    Similarity,
-    kl_divergence,
-    normalised_similarity,
-    plain_similarity,
-    weigh_tasks,
-)
+from pastwise.theory.similarity import Divergence, Similarity, kl_divergence
 
-SIMILARITIES = {f.__name__: f for f in (normalised_similarity, plain_similarity)}
-"""Similarities that an artefact can name."""
-
-
-NO_COLUMNS = "this learner was fitted on counts, not on a table: its columns are not known; merge counts instead"
+PARAMETERS = ("goal", "method", "past_goals", "divergence", "on_unseen")
 
 
 class TransferLearner:
-    """Learns a decision rule for a goal from a log that was made for others.
+    """Learns a decision policy for a goal from a log that was made for others.
 
     Parameters
     ----------
     goal : Goal
         What is wanted now.
-    agent : str
-        How to learn: ``TL``, ``TL_explore``, ``FPD_learn`` or ``TL_foresight``; see `methods`.
-    prior_count : float, optional
-        nu_0, the prior count of every (state, action, next state); by default the goal's smallest probability over
-        the number of states. TL_foresight has none: it reads its prior from the log.
-    similarity : Similarity
-        How well a past transition serves the goal.
+    method : str or Method
+        How to learn: a name of `pastwise.methods.names`, or a method with hyper-parameters of
+        your choice, such as ``pastwise.methods.TL(prior_count=5)``.
     past_goals : tasks with goals, optional
-        What was wanted in past tasks, where that is known: the records of a task count the less the further its goal
-        lies from today's.
+        What was wanted in past tasks, where that is known. The further a task's goal lies from
+        today's, the less its records count.
     divergence : Divergence
         How far a past goal lies from today's.
     on_unseen : "prior" or "refuse"
-        What to answer for a state that the log does not have.
+        What to answer for a state that the log does not have: a uniform rule with a warning, or
+        an error.
 
     Attributes
     ----------
@@ -90,8 +79,10 @@ class TransferLearner:
 
     Examples
     --------
-    >>> log = {"room": ["cold", "cold", "mild"], "did": ["heat", "wait", "wait"], "then": ["mild", "cold", "mild"]}
-    >>> learner = TransferLearner(Goal(prefer={"mild": 1})).fit(log, state="room", action="did", next_state="then")
+    >>> log = {"room": ["cold", "cold", "mild"], "did": ["heat", "wait", "wait"],
+    ...        "then": ["mild", "cold", "mild"]}
+    >>> learner = TransferLearner(Goal(prefer={"mild": 1}))
+    >>> learner = learner.fit(log, state="room", action="did", next_state="then")
     >>> {action: round(p, 4) for action, p in learner.rule_["cold"].items()}
     {'heat': 1.0, 'wait': 0.0}
     """
@@ -100,74 +91,70 @@ class TransferLearner:
         self,
         goal: Goal,
         *,
-        agent: str = "TL",
-        prior_count: float | None = None,
-        similarity: Similarity = normalised_similarity,
+        method: str | AnyMethod = "TL",
         past_goals: Mapping[Label, Goal] | None = None,
         divergence: Divergence = kl_divergence,
-        on_unseen: Literal["prior", "refuse"] = "prior",
+        on_unseen: OnUnseen = "prior",
     ) -> None:
         self.goal = goal
-        self.agent = agent
-        self.prior_count = prior_count
-        self.similarity = similarity
+        self.method = method
         self.past_goals = past_goals
         self.divergence = divergence
-        self.on_unseen = on_unseen
+        self.on_unseen: OnUnseen = on_unseen
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's arguments, as given."""
-        names = (
-            "goal",
-            "agent",
-            "prior_count",
-            "similarity",
-            "past_goals",
-            "divergence",
-            "on_unseen",
-        )
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in PARAMETERS}
 
     def set_params(self, **params: Any) -> Self:
         """Change constructor arguments; what was fitted stays until `fit` is called again."""
         for name, value in params.items():
-            if name not in self.get_params():
-                raise ValueError(
-                    f"unknown parameter {name!r}; known are {', '.join(self.get_params())}"
+            if name not in PARAMETERS:
+                raise ParameterError(
+                    f"unknown parameter {name!r}; choose one of {', '.join(PARAMETERS)}"
                 )
             setattr(self, name, value)
         return self
 
     def __repr__(self) -> str:
-        return f"TransferLearner({self.goal!r}{'' if self.agent == 'TL' else f', agent={self.agent!r}'})"
+        return f"TransferLearner({self.goal!r}, method={self.method!r})"
 
     # Learning.
 
-    def fit(self, log: Any, **columns: Any) -> Self:
+    def fit(
+        self,
+        log: Any,
+        *,
+        columns: Columns | None = None,
+        as_of: Any = None,
+        **column_names: Any,
+    ) -> Self:
         """Learn from a log.
 
         Parameters
         ----------
         log
-            `TransitionCounts`, or any table that `count_transitions` takes, with its columns by name.
-        columns
-            ``state=``, ``action=``, ``next_state=`` and so on; see `Columns`.
+            `TransitionCounts`, or any table that `count_transitions` takes.
+        columns : Columns, optional
+            Which columns hold what; instead, name them one by one: ``state=``, ``action=``,
+            ``next_state=`` and so on, as `Columns.of` takes them.
+        as_of : date or number, optional
+            With weights that fall with age: the date from which ages count.
         """
         if isinstance(log, TransitionCounts):
-            if columns:
-                raise ValueError("counts have their columns already; give none")
+            if columns is not None or column_names:
+                raise ParameterError("counts have their columns already; give none")
             return self.fit_counts(log)
-        as_of = columns.pop("as_of", None)
-        given = columns.pop("columns", None)
-        if given is None:
-            if not {"state", "action"} <= set(columns):
-                raise ValueError(
-                    "which columns hold what? Give state=, action= and next_state=, or episode= and time="
+        if columns is None:
+            if not {"state", "action"} <= set(column_names):
+                raise ParameterError(
+                    "which columns hold what? Give state=, action= and next_state=, "
+                    "or episode= and time="
                 )
-            given = Columns.of(**columns)
-        found = read_log(log, given, as_of=as_of)
-        self._learn(found.counts, found.columns, found.findings, library_of(log))
-        warn_of(found, stacklevel=3)
+            columns = Columns.of(**column_names)
+        reading = read_log(log, columns, as_of=as_of)
+        self._learn(reading.counts, reading.columns, reading.findings, library_of(log))
+        warn_of(reading, stacklevel=3)
         return self
 
     def fit_counts(self, counts: TransitionCounts, columns: Columns | None = None) -> Self:
@@ -179,231 +166,249 @@ class TransferLearner:
         counts: TransitionCounts,
         columns: Columns | None,
         findings: tuple[Finding, ...],
-        library: str | None,
+        backend: str | None,
     ) -> Self:
-        """Learn from counts; what cannot be learned from is an error that leaves the learner as it was."""
-        if self.agent not in METHODS:
-            raise ValueError(f"unknown agent {self.agent!r}; known are {', '.join(METHODS)}")
-        if self.agent == "TL_foresight" and self.prior_count is not None:
-            raise ValueError("TL_foresight reads its prior from the log; leave out the prior count")
-        if self.on_unseen not in ("prior", "refuse"):
-            raise ValueError(f"on_unseen is 'prior' or 'refuse', not {self.on_unseen!r}")
+        """Learn from counts; an error leaves the learner as it was."""
         if counts.shape and counts.tasks is None:
-            raise ValueError(
+            raise ParameterError(
                 "counts of several logs: take their total() first, or name them as tasks"
             )
-        ideal = self.goal.on(counts.states, counts.actions)
-        weighted = self._weighted(counts, ideal)
-        self._fitted = Fitted(
-            counts=counts,
-            columns=columns,
-            findings=findings,
-            library=library,
-            ideal=ideal,
-            prior=prior_concentration(ideal, self.prior_count),
-            live=LiveCounts(weighted),
-            evidence=gather_evidence(weighted, ideal, self.similarity),
-            params=self.get_params(),
+        settings = Settings(
+            goal=self.goal,
+            method=create(self.method) if isinstance(self.method, str) else self.method,
+            past_goals=self.past_goals,
+            divergence=self.divergence,
+            on_unseen=self.on_unseen,
+        )
+        policy = PolicyState(settings, counts, columns, findings, backend)
+        policy.memory()  # problems with the goal or the method show now
+        self._policy = policy
+        return self
+
+    def observe(
+        self, state: Label, action: Label, next_state: Label, *, weight: float = 1.0
+    ) -> Self:
+        """Learn from one more record; the same as refitting with it, up to rounding.
+
+        A record of known labels costs a time that does not depend on the log. New labels enlarge
+        the spaces, and everything is learned again from the counts. A record that leaves a
+        terminal state is left out, with a warning.
+        """
+        policy = self._fitted
+        counts = policy.log
+        if not (np.isfinite(weight) and weight > 0):
+            raise ParameterError(f"a weight must be finite and positive, not {weight}")
+        if counts.tasks is not None:
+            raise ParameterError("a log of several tasks is extended by merging counts")
+        state = checked_label(state)
+        action = checked_label(action)
+        next_state = checked_label(next_state)
+
+        is_known_state = counts.states.has(state)
+        if is_known_state and counts.states.index(state) in counts.terminal:
+            message = f"a record that leaves the terminal state {state!r} was left out"
+            warnings.warn(message, LogWarning, stacklevel=2)
+            return self
+        if not (is_known_state and counts.actions.has(action) and counts.states.has(next_state)):
+            return self.merge(_one_record(state, action, next_state, counts, weight))
+        policy.observe(
+            counts.states.index(state),
+            counts.actions.index(action),
+            counts.states.index(next_state),
+            float(weight),
         )
         return self
 
-    def _weighted(self, counts: TransitionCounts, ideal: IdealModel) -> TransitionCounts:
-        """One log out of all tasks, each weighted by how near its known goal was to today's."""
-        past: list[IdealModel | None]
-        if counts.tasks is None:
-            if self.past_goals:
-                raise ValueError("past_goals are given, but the log has no task column")
-            return counts
-        past = [None] * len(counts.tasks)
-        for task, goal in (self.past_goals or {}).items():
-            if not counts.tasks.has(task):
-                raise ValueError(f"past_goals: the log has no task {task!r}")
-            past[counts.tasks.index(task)] = goal.on(counts.states, counts.actions)
-        return weigh_tasks(zip(counts.split(), past, strict=True), ideal, self.divergence)
-
-    def update(
-        self, state: Label, action: Label, next_state: Label, *, weight: float = 1.0
-    ) -> Self:
-        """Learn from one more record; the same as refitting with it.
-
-        A record of known labels costs a time that does not depend on the log. New labels enlarge the spaces, and all
-        is learned again from the counts. A record that leaves a terminal state is left out, with a warning.
-        """
-        f = self._fit
-        if not (np.isfinite(weight) and weight > 0):
-            raise ValueError(f"a weight must be finite and positive, not {weight}")
-        if f.counts.tasks is not None:
-            raise ValueError("a log of several tasks is updated by merging counts, with their task")
-        states, actions = f.counts.states, f.counts.actions
-        labels = [checked_label(label) for label in (state, action, next_state)]
-        known = [
-            space.has(label) for space, label in zip((states, actions, states), labels, strict=True)
-        ]
-        if known[0] and states.index(labels[0]) in f.counts.terminal:
-            warnings.warn(
-                f"a record that leaves the terminal state {state!r} was left out",
-                LogWarning,
-                stacklevel=2,
-            )
-            return self
-        if not all(known):
-            return self.merge(_one_record(labels, known, f.counts, weight))
-        s, a, n = states.index(labels[0]), actions.index(labels[1]), states.index(labels[2])
-        f.live.add(s, a, n, float(weight))
-        f.evidence[s, a] = row_evidence(f.live.row(s, a), f.ideal, f.params["similarity"])
-        f.updates += 1
+    def update(self, log: Any) -> Self:
+        """Learn from one more log, read with the columns and bins of the first."""
+        reading = self._read(log)
+        self.merge(reading.counts)
+        self._policy.findings = reading.findings
+        warn_of(reading, stacklevel=3)
         return self
 
+    def merge(self, other: TransitionCounts) -> Self:
+        """Learn from the counts of another log as well; labels are united."""
+        policy = self._fitted
+        return self._learn(self.counts_ + other, policy.columns, policy.findings, policy.backend)
+
+    def retarget(self, goal: Goal, method: str | AnyMethod | None = None) -> TransferLearner:
+        """A learner for another goal, or by another method, from the same counts."""
+        policy = self._fitted
+        settings = policy.settings
+        other = TransferLearner(
+            goal,
+            method=method or settings.method,
+            past_goals=settings.past_goals,
+            divergence=settings.divergence,
+            on_unseen=settings.on_unseen,
+        )
+        return other._learn(self.counts_, policy.columns, policy.findings, policy.backend)
+
     def live(self, seed: int | None = None) -> LivePolicy:
-        """The rule as it is now, for a running loop: it decides and learns on, a record in about a microsecond.
+        """The policy as it is now, for a running loop in which it decides and goes on learning.
 
         Parameters
         ----------
         seed : int, optional
-            Of the decisions that are drawn.
+            Seed of the decisions.
         """
-        return LivePolicy(self._fit, seed)
-
-    def merge(self, other: TransitionCounts) -> Self:
-        """Learn from the counts of another log as well; labels are united."""
-        f = self._fit
-        return self._learn(self.counts_ + other, f.columns, f.findings, f.library)
-
-    def learn_more(self, log: Any) -> Self:
-        """Learn from one more log, read with the columns and bins of the first."""
-        found = self._read(log)
-        self.merge(found.counts)
-        self._fitted.findings = found.findings
-        warn_of(found, stacklevel=3)
-        return self
+        return LivePolicy(self._fitted, seed)
 
     def count(self, log: Any) -> TransitionCounts:
-        """Count another log with the columns and bins of the one that was learned from; warns of what it leaves out."""
-        found = self._read(log)
-        warn_of(found, stacklevel=3)
-        return found.counts
+        """Count another log with the columns and bins of the first; warns of what it leaves out."""
+        reading = self._read(log)
+        warn_of(reading, stacklevel=3)
+        return reading.counts
 
     def _read(self, log: Any) -> Reading:
-        columns = self._fit.columns
-        if columns is None:
-            raise ValueError(NO_COLUMNS)
-        return read_log(log, columns, more=True)
+        return read_log(log, self._known_columns(), more=True)
 
-    def retarget(self, goal: Goal, agent: str | None = None) -> TransferLearner:
-        """A learner for another goal, or by another method, from the same counts, without a second look at the log."""
-        f = self._fit
-        other = TransferLearner(**{**f.params, "goal": goal, "agent": agent or f.params["agent"]})
-        return other._learn(self.counts_, f.columns, f.findings, f.library)
+    def _known_columns(self) -> Columns:
+        columns = self._fitted.columns
+        if columns is None:
+            raise LogError(
+                "this learner was fitted on counts, so it does not know the columns of a table; "
+                "merge counts instead"
+            )
+        return columns
 
     # Answers.
 
     @property
-    def _fit(self) -> Fitted:
-        if not hasattr(self, "_fitted"):
+    def _fitted(self) -> PolicyState:
+        if not hasattr(self, "_policy"):
             raise NotFittedError("this learner has not learned yet; call fit first")
-        return self._fitted
+        return self._policy
+
+    @property
+    def method_(self) -> AnyMethod:
+        """The method that learned."""
+        return self._fitted.settings.method
+
+    @property
+    def similarity_(self) -> Similarity:
+        """How well a transition serves the goal, as the method sees it."""
+        return self._fitted.settings.similarity
 
     @property
     def columns_(self) -> Columns | None:
         """The columns that the log was read with, if it was a table."""
-        return self._fit.columns
+        return self._fitted.columns
 
     @property
     def findings_(self) -> tuple[Finding, ...]:
         """What was found in the log on the way."""
-        return self._fit.findings
+        return self._fitted.findings
 
     @property
     def ideal_(self) -> IdealModel:
         """The goal over the states and actions of the log."""
-        return self._fit.ideal
+        return self._fitted.ideal
 
     @property
     def counts_(self) -> TransitionCounts:
-        """The log, counted, with all that was learned since."""
-        return self._fit.all_counts()
+        """The log, counted, with everything that was learned since."""
+        return self._fitted.counts()
 
     @property
     def rule_(self) -> Rule:
         """The learned rule of every state."""
-        f = self._fit
-        fallback = f.prior_rule if f.params["on_unseen"] == "prior" else None
+        policy = self._fitted
+        answers_unseen = policy.settings.on_unseen == "prior"
         return Rule(
-            f.counts.states,
-            f.counts.actions,
-            f.rule(),
-            f.evidence.sum(axis=-1),
-            fallback,
-            f.library,
+            states=policy.log.states,
+            actions=policy.log.actions,
+            probabilities=policy.plan().rule,
+            similarity=policy.similarity_behind(),
+            fallback=policy.fallback_rule if answers_unseen else None,
+            backend=policy.backend,
         )
 
     def rule(self, state: Label) -> dict[Label, float]:
-        """The learned rule of one state, in a time that does not depend on the number of states.
-
-        A planner plans anew only once the records have grown by `REPLAN`; `rule_` is always that of all records.
-        """
-        f = self._fit
-        index = known_index(f.counts.states, state, refuse=f.params["on_unseen"] == "refuse")
-        row = f.prior_rule if index is None else f.row(index)
-        return dict(zip(f.counts.actions.labels, row.tolist(), strict=True))
+        """The learned rule of one state; with TL in a time that does not depend on their number."""
+        policy = self._fitted
+        refuse = policy.settings.on_unseen == "refuse"
+        index = known_index(policy.log.states, state, refuse=refuse)
+        row = policy.fallback_rule if index is None else policy.plan_at(index).rule[0]
+        return dict(zip(policy.log.actions.labels, row.tolist(), strict=True))
 
     def rule_intervals(self) -> tuple[FloatArray, FloatArray]:
-        """Central 90 % interval of each probability under the similarity-weighted posterior: low, high [S, A].
+        """Central 90 % interval of each of TL's probabilities: low, high [S, A].
 
-        Not a calibrated interval of anything physical; see `posterior.rule_interval`.
+        They come from the similarity-weighted posterior, so they show how much the rule would
+        move with other records of the same total similarity, and nothing physical; see
+        `theory.learning.rule_interval`.
         """
-        f = self._fit
-        return rule_interval(f.evidence, f.prior)
+        policy = self._fitted
+        counts = policy.counts_to_learn_from()
+        evidence = gather_evidence(counts, policy.ideal, policy.settings.similarity)
+        return rule_interval(evidence, self._prior())
 
     def support(self) -> Support:
         """What the rule of each state rests on."""
-        f, counts = self._fit, self.counts_
-        weighted = f.live.counts()
-        arrays = state_support(weighted, f.ideal, f.prior, f.params["similarity"])
-        return Support(counts.states, arrays, f.library, counts.terminal)
+        policy = self._fitted
+        arrays = state_support(
+            policy.counts_to_learn_from(),
+            policy.ideal,
+            self._prior(),
+            policy.settings.similarity,
+        )
+        counts = policy.counts()
+        return Support(counts.states, arrays, policy.backend, counts.terminal)
+
+    def _prior(self) -> FloatArray:
+        """Prior concentration behind TL's rule, with the method's prior count if it has one."""
+        policy = self._fitted
+        prior_count = getattr(policy.settings.method, "prior_count", None)
+        return prior_concentration(policy.ideal, prior_count)
 
     def explain(self, state: Label, action: Label | None = None) -> Explanation:
         """Why each action, or one, has its probability in a state.
 
-        For TL: which past transitions carry how much of it. For a planner: the value of the action, what doubt and the
-        past's example add, and the transitions that the value rests on.
+        With TL: which past transitions carry how much of it. With a planner: the value of the
+        action, what else speaks for or against it, and the transitions that the value rests on.
         """
-        f = self._fit
-        states, actions = f.counts.states, f.counts.actions
+        policy = self._fitted
+        states = policy.log.states
+        actions = policy.log.actions
         s = states.index(state)
         chosen = range(len(actions)) if action is None else [actions.index(action)]
-        return Explanation(
-            states.labels[s], {actions.labels[a]: f.reason(s, a) for a in chosen}, f.params["agent"]
-        )
+        reasons = {actions.labels[a]: policy.reason(s, a) for a in chosen}
+        return Explanation(states.labels[s], policy.settings.method.name, reasons)
 
     def evaluate(
         self, log: Any = None, *, initial: Mapping[Label, float] | None = None, **options: Any
     ) -> Evaluation:
-        """Whether the rule is better than what was done and than acting at random, from the log alone.
+        """Whether the rule is better than what was done and than random actions.
+
+        Everything is inferred from the log.
 
         Parameters
         ----------
         log : optional
-            The log to evaluate on, anything that `fit` takes; by default the one that was learned from.
+            The log to evaluate on, anything that `fit` takes; by default the one learned from.
         initial : states with probabilities, optional
-            Where episodes start; by default as in the log, see `evaluation.criterion.initial_distribution`.
+            Where episodes start; by default as in the log, see
+            `evaluation.criterion.initial_distribution`.
         options
             ``horizon``, ``samples``, ``rules``, ``background``, ``seed``, ``on_step``; see
             `evaluation.evaluate.evaluate_rule`.
         """
-        require_state_limit(len(self._fit.counts.states))
+        policy = self._fitted
+        require_state_limit(len(policy.log.states))
         counts = self.counts_.total() if log is None else self._same_labels(self._counts_of(log))
         start = None
         if initial is not None:
             start = np.zeros(len(counts.states))
             start[counts.states.indices(initial)] = list(initial.values())
         return evaluate_rule(
-            self._fit.rule(),
+            policy.plan().rule,
             self.support().arrays,
-            self._fit.params["goal"],
+            policy.settings.goal,
             counts,
             start,
-            backend=self._fit.library,
+            backend=policy.backend,
             **options,
         )
 
@@ -411,9 +416,9 @@ class TransferLearner:
         """Counts as they are, or those of another log, with a warning of what it leaves out."""
         if isinstance(log, TransitionCounts):
             return log
-        found = self._read(log)
-        warn_of(found, stacklevel=4)
-        return found.counts
+        reading = self._read(log)
+        warn_of(reading, stacklevel=4)
+        return reading.counts
 
     def estimates(
         self,
@@ -422,70 +427,68 @@ class TransferLearner:
         propensity: str | None = None,
         counts: TransitionCounts | None = None,
     ) -> dict[str, Estimate]:
-        """What the episodes of a log say of the rule by importance sampling and doubly robust.
+        """What the episodes of a log say about the rule: importance sampling and doubly robust.
 
         The log is counted for the latter's model, unless its counts are given.
-        ``dataclasses.replace(evaluation, estimates=...)`` puts it next to the values on sampled models.
+        ``dataclasses.replace(evaluation, estimates=...)`` puts the result next to the values on
+        sampled models.
         """
-        f = self._fit
-        if f.columns is None:
-            raise ValueError(NO_COLUMNS)
-        episodes = read_episodes(log, f.columns, f.counts.states, f.counts.actions, propensity)
+        policy = self._fitted
+        columns = self._known_columns()
+        episodes = read_episodes(log, columns, policy.log.states, policy.log.actions, propensity)
         counts = self._same_labels(self._read(log).counts if counts is None else counts)
-        score = f.params["goal"].score(counts.states, counts.actions)
-        return episode_estimates(f.rule(), episodes, counts, score, horizon)
+        score = policy.settings.goal.score(counts.states, counts.actions)
+        return episode_estimates(policy.plan().rule, episodes, counts, score, horizon)
 
     def _same_labels(self, counts: TransitionCounts) -> TransitionCounts:
         """The counts over the policy's own labels; an unknown one is an error."""
         own = self.counts_
         try:
             same = counts.total().relabelled(own.states, own.actions)
-        except ValueError as error:
-            raise ValueError(f"the log has other labels than the policy: {error}") from None
+        except LabelError as error:
+            raise LogError(f"the log has other labels than the policy: {error}") from None
         return same.ending_in(np.union1d(same.terminal, own.terminal))
 
-    # Keeping.
+    # Files.
 
     def save(self, path: str | Path) -> None:
-        """Write all that was learned to a safetensors file; what was there before survives if that fails."""
-        params = self._fit.params
-        similarity = getattr(params["similarity"], "__name__", "")
-        if SIMILARITIES.get(similarity) is not params["similarity"]:
-            raise ValueError(
-                "only a learner with one of the library's own similarities can be saved"
-            )
-        if params["divergence"] is not kl_divergence:
-            raise ValueError("only a learner with the library's own divergence can be saved")
-        tensors, content = artefact.pack_counts(self.counts_)
-        tensors["rule"] = self.rule_.probabilities
-        content |= {
-            "goal": params["goal"].to_dict(),
-            "past_goals": [
-                [task, goal.to_dict()] for task, goal in (params["past_goals"] or {}).items()
-            ],
-            "method": params["agent"],
-            "settings": {
-                "prior_count": params["prior_count"],
-                "similarity": similarity,
-                "on_unseen": params["on_unseen"],
-            },
-            "columns": None if self.columns_ is None else self.columns_.to_dict(),
-        }
-        artefact.write(path, tensors, content)
+        """Write all that was learned to a safetensors file; see `policy.file` for its layout."""
+        save_policy(self._fitted, path)
+
+    @classmethod
+    def _of(cls, policy: PolicyState) -> TransferLearner:
+        settings = policy.settings
+        learner = cls(
+            settings.goal,
+            method=settings.method,
+            past_goals=settings.past_goals,
+            divergence=settings.divergence,
+            on_unseen=settings.on_unseen,
+        )
+        learner._policy = policy
+        return learner
+
+
+def load(path: str | Path) -> TransferLearner:
+    """The learner that `TransferLearner.save` wrote. Nothing is learned again."""
+    return TransferLearner._of(load_policy(path))
 
 
 def _one_record(
-    labels: list[Label], known: list[bool], counts: TransitionCounts, weight: float
+    state: Label, action: Label, next_state: Label, counts: TransitionCounts, weight: float
 ) -> TransitionCounts:
-    """Counts of a single record with labels of which some are new."""
-    spaces = (counts.states, counts.actions, counts.states)
-    state, action, next_state = (
-        space.labels[space.index(label)] if old else label
-        for space, label, old in zip(spaces, labels, known, strict=True)
-    )
+    """Counts of a single record of which some labels are new; the others keep their spelling."""
+    state = _known_spelling(counts.states, state)
+    action = _known_spelling(counts.actions, action)
+    next_state = _known_spelling(counts.states, next_state)
     states = Space.sorted({state, next_state}, counts.states.fields)
-    index = states.indices([state]), [0], states.indices([next_state])
-    one = TransitionCounts.from_records(
-        *index, states, Space((action,), counts.actions.fields), weight
+    actions = Space((action,), counts.actions.fields)
+    record = TransitionCounts.from_records(
+        states.indices([state]), [0], states.indices([next_state]), states, actions, weight
     )
-    return replace(one, decay=counts.decay)
+    return replace(record, decay=counts.decay)
+
+
+def _known_spelling(space: Space, label: Label) -> Label:
+    """The label as the space has it, where it was given by its key."""
+    return space.labels[space.index(label)] if space.has(label) else label

@@ -1,4 +1,4 @@
-"""What a learner answers with, in the user's labels: the rule, what it rests on, and why."""
+"""A decision rule in the user's labels."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ import json
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pastwise._display import MAX_ROWS, rule_table, to_frame
-from pastwise._files import replacing
+from pastwise._files import replacing, write_columns
 from pastwise._numerics.arrays import FloatArray, sample
 from pastwise.data.space import Label, Space, key_of
-from pastwise.errors import UnseenStateWarning
+from pastwise.errors import LabelError, ParameterError, UnseenStateWarning
 
 WEAK = 1.0
-"""A rule that rests on less total similarity than this, one perfectly similar record, is shown dimmed and warned of."""
+"""A rule that rests on less total similarity than one perfectly similar record is weak."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +33,8 @@ class Rule(Mapping[Label, dict[Label, float]]):
         Total similarity that the rule of each state rests on.
     fallback : [A], optional
         Rule for a state that the log does not have; without it such a state is an error.
+    backend : str, optional
+        Library whose data frames `to_frame` makes by default.
     """
 
     states: Space
@@ -48,7 +49,7 @@ class Rule(Mapping[Label, dict[Label, float]]):
         return self._row(state)
 
     def _row(self, state: Label) -> FloatArray:
-        """For the public methods: each calls it directly, so that a warning points at the line of their caller."""
+        """For the public methods: each calls it directly, so a warning points at their caller."""
         index = known_index(self.states, state, refuse=self.fallback is None, stacklevel=4)
         return np.asarray(self.fallback if index is None else self.probabilities[index])
 
@@ -56,12 +57,11 @@ class Rule(Mapping[Label, dict[Label, float]]):
         return dict(zip(self.actions.labels, self._row(state).tolist(), strict=True))
 
     def __contains__(self, state: object) -> bool:
-        """Whether the log has the state; to look does not warn."""
+        """Whether the log has the state; looking does not warn."""
         try:
-            self.states.index(state)
-        except (ValueError, TypeError):
+            return self.states.has(state)
+        except TypeError:
             return False
-        return True
 
     def get(self, state: Label, default: Any = None) -> Any:
         """The rule of a state that the log has, otherwise the default."""
@@ -76,8 +76,9 @@ class Rule(Mapping[Label, dict[Label, float]]):
         return len(self.states)
 
     def sample(self, state: Label, rng: np.random.Generator) -> Label:
-        """Draw an action."""
-        return self.actions.labels[int(sample(self._row(state), np.asarray(rng.random())))]
+        """Sample an action."""
+        index = sample(self._row(state), np.asarray(rng.random()))
+        return self.actions.labels[int(index)]
 
     def to_dict(self, first: int | None = None) -> dict[str, dict[str, float]]:
         """Probabilities by the keys of states, or of the first ones, and of actions."""
@@ -86,64 +87,69 @@ class Rule(Mapping[Label, dict[Label, float]]):
         return {key_of(state): dict(zip(names, row, strict=True)) for state, row in rows}
 
     def columns(self) -> dict[str, list[Any]]:
-        """A row for each state and action: its fields, the probability, and the similarity behind the state's rule."""
-        S, A = len(self.states), len(self.actions)
+        """The rule as a table with a row for each state and action.
+
+        The columns are the fields of both, the probability, and the similarity behind the rule.
+        """
+        num_states = len(self.states)
+        num_actions = len(self.actions)
         numbers = {
             "probability": self.probabilities.ravel().tolist(),
-            "similarity": np.repeat(self.similarity, A).tolist(),
+            "similarity": np.repeat(self.similarity, num_actions).tolist(),
         }
-        states = _field_columns(self.states, "state", {"action", *numbers}, A, 1)
-        actions = _field_columns(self.actions, "action", {*states, *numbers}, 1, S)
+        states = label_columns(self.states, "state", {"action", *numbers}, repeat=num_actions)
+        actions = label_columns(self.actions, "action", {*states, *numbers}, tile=num_states)
         return {**states, **actions, **numbers}
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """The rule as a data frame of the library that the log came in, or of the one that is named."""
+        """The rule as a data frame of the library that the log came in, or of the named one."""
         return to_frame(self.columns(), backend or self.backend)
 
     def export(self, path: str | Path) -> None:
-        """Write the rule as a table, .parquet or .csv, or by keys, .json."""
-        from pastwise._files import write_columns
-
+        """Write the rule as a table (.parquet, .csv) or by keys (.json)."""
         suffix = Path(path).suffix.lower()
         if suffix not in (".parquet", ".csv", ".json"):
-            raise ValueError(f"{path}: a rule is exported as .parquet, .csv or .json")
-        with replacing(path) as beside:
+            raise ParameterError(f"{path}: a rule is exported as .parquet, .csv or .json")
+        with replacing(path) as temporary:
             if suffix == ".parquet":
-                import pyarrow as pa
-                import pyarrow.parquet as pq
-
-                pq.write_table(pa.table(self.columns()), beside)
+                self._write_parquet(temporary)
             elif suffix == ".csv":
-                write_columns(beside, self.columns())
+                write_columns(temporary, self.columns())
             else:
-                self._write_json(beside)
+                self._write_json(temporary)
+
+    def _write_parquet(self, path: Path) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.table(self.columns()), path)
 
     def _write_json(self, path: Path) -> None:
-        """Probabilities by keys, a line for each state."""
+        """Probabilities by keys, one line for each state."""
         names = [key_of(action) for action in self.actions.labels]
-        rows = zip(self.states.labels, self.probabilities, strict=True)
+        separator = "{"
         with path.open("w", encoding="utf-8") as file:
-            for mark, (state, row) in zip(chain("{", repeat(",")), rows, strict=False):
-                content = json.dumps(
-                    {key_of(state): dict(zip(names, row.tolist(), strict=True))}, ensure_ascii=False
-                )
-                file.write(f"{mark}\n{content[1:-1]}")
+            for state, row in zip(self.states.labels, self.probabilities, strict=True):
+                rule = dict(zip(names, row.tolist(), strict=True))
+                entry = json.dumps({key_of(state): rule}, ensure_ascii=False)
+                file.write(f"{separator}\n{entry[1:-1]}")
+                separator = ","
             file.write("\n}\n")
 
     def _repr_html_(self) -> str:
-        return rule_table(
-            self.to_dict(MAX_ROWS), (self.similarity[:MAX_ROWS] < WEAK).tolist(), len(self)
-        )
+        is_weak = (self.similarity[:MAX_ROWS] < WEAK).tolist()
+        return rule_table(self.to_dict(MAX_ROWS), is_weak, len(self))
 
 
 def known_index(states: Space, state: Label, *, refuse: bool, stacklevel: int = 3) -> int | None:
-    """Index of a state; for one that the log does not have None with a warning, or an error.
+    """Index of a state; None with a warning, or an error, for one that the log does not have.
 
-    The warning points at the caller of the function that calls this one, or by ``stacklevel`` further up.
+    The warning points at the caller of the function that calls this one, or further up by
+    ``stacklevel``.
     """
     try:
         return states.index(state)
-    except ValueError:
+    except LabelError:
         if refuse:
             raise
     message = f"the log has no state {state!r}: the prior answers for it"
@@ -151,18 +157,26 @@ def known_index(states: Space, state: Label, *, refuse: bool, stacklevel: int = 
     return None
 
 
-def _field_columns(
-    space: Space, name: str, taken: Collection[str], repeat: int = 1, tile: int = 1
+def label_columns(
+    space: Space, name: str, taken: Collection[str], *, repeat: int = 1, tile: int = 1
 ) -> dict[str, list[Any]]:
-    """Labels of a space as columns, one for each field; each label ``repeat`` times, all of it ``tile`` times.
+    """Labels of a space as columns, one for each field.
 
-    A field whose name is taken has the space's name before its own.
+    Parameters
+    ----------
+    name : str
+        Name of the column, where labels have a single field.
+    taken : names
+        A field with one of these names gets ``name`` in front of its own.
+    repeat, tile : int
+        Each label comes ``repeat`` times in a row, and all of that ``tile`` times.
     """
     names = space.fields if space.is_product else (name,)
     parts = list(zip(*space.labels, strict=True)) if space.is_product else [space.labels]
     columns: dict[str, list[Any]] = {}
-    for column, part in zip(names, parts, strict=True):
+    for column, labels in zip(names, parts, strict=True):
         while column in taken or column in columns:
             column = f"{name} {column}"
-        columns[column] = [x for label in part for x in [label] * repeat] * tile
+        repeated = [label for label in labels for _ in range(repeat)]
+        columns[column] = repeated * tile
     return columns

@@ -1,150 +1,180 @@
-"""What a learner knows after learning, by index, and what follows from it: rules, plans and reasons."""
+"""What a learner knows after learning, by index: counts, goal, method, and the plan that follows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 
-from pastwise._numerics.arrays import FloatArray, normalise
+from pastwise._numerics.arrays import FloatArray, IntArray, normalise
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.live_counts import LiveCounts
 from pastwise.data.space import Label
+from pastwise.errors import GoalError, ParameterError
+from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
 from pastwise.logs.columns import Columns
 from pastwise.logs.decode import Finding
-from pastwise.methods.planned import Planned, plan_rule
-from pastwise.policy.explanation import Evidence, Foreseen, PlannedReason, Reason
-from pastwise.theory.closed_loop import uniform_rule
-from pastwise.theory.learning import learned_rule, similarity_of
+from pastwise.methods.base import RECORDS, AnyMethod, Plan
+from pastwise.policy.explanation import Reason, reason_of
+from pastwise.theory.learning import gather_evidence, similarity_of
+from pastwise.theory.similarity import Divergence, Similarity, normalised_similarity, weigh_tasks
 
-REPLAN = 0.01
-"""A planner answers for a single state by its last plan until the records have grown by this share."""
+OnUnseen = Literal["prior", "refuse"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a learner was asked to do: see `TransferLearner`, whose arguments these are."""
+
+    goal: Goal
+    method: AnyMethod
+    past_goals: Mapping[Label, Goal] | None
+    divergence: Divergence
+    on_unseen: OnUnseen
+
+    def __post_init__(self) -> None:
+        if self.on_unseen not in ("prior", "refuse"):
+            raise ParameterError(f"on_unseen is 'prior' or 'refuse', not {self.on_unseen!r}")
+
+    @property
+    def similarity(self) -> Similarity:
+        """How well a transition serves the goal; the method's own choice where it makes one."""
+        similarity: Similarity = getattr(self.method, "similarity", normalised_similarity)
+        return similarity
 
 
 @dataclass
-class Fitted:
-    """All that a learner knows after learning.
+class PolicyState:
+    """A log, a goal, a method, and the plan that follows from them.
+
+    The plan is made when it is first needed, or was read from a file. A record that is observed
+    later goes into the counts at once, and into the method's memory where that is exact;
+    otherwise the method starts again on the counts when it is next asked.
 
     Attributes
     ----------
-    counts : TransitionCounts
-        The log, as far as it was counted; ``live`` has every record since, weighted by task.
-    prior : [1 or S, A]
-    evidence : [S, A]
-    params : dict
-        The learner's arguments when it learned.
+    settings : Settings
+    log : TransitionCounts
+        The log as it was counted, with its tasks.
+    columns : Columns, optional
+        How the log was read, to read more of it.
+    findings : tuple of Finding
+        What was found in the log on the way.
+    backend : str, optional
+        Library that the log's table came in.
     """
 
-    counts: TransitionCounts
-    columns: Columns | None
-    findings: tuple[Finding, ...]
-    library: str | None
-    ideal: IdealModel
-    prior: FloatArray
-    live: LiveCounts
-    evidence: FloatArray
-    params: dict[str, Any]
-    updates: int = 0
-    counted_after: int = 0
-    planned: Planned | None = None
-    planned_after: int = 0
+    settings: Settings
+    log: TransitionCounts
+    columns: Columns | None = None
+    findings: tuple[Finding, ...] = ()
+    backend: str | None = None
+    known_plan: Plan | None = None
+    _memory: Any = field(default=None, repr=False)
+    _observed: int = 0
 
-    def prior_of(self, state: int) -> FloatArray:
-        """Prior concentration of a state's actions: [A]."""
-        return np.asarray(self.prior[state if len(self.prior) > 1 else 0])
+    # The log.
+
+    @cached_property
+    def ideal(self) -> IdealModel:
+        """The goal over the states and actions of the log."""
+        return self.settings.goal.on(self.log.states, self.log.actions)
+
+    @cached_property
+    def _live(self) -> LiveCounts:
+        """Counts to learn from: all tasks as one log, with every record observed since."""
+        return LiveCounts(self._weigh_tasks())
+
+    def _weigh_tasks(self) -> TransitionCounts:
+        """One log out of all tasks, each weighted by how near its known goal is to today's."""
+        past_goals = self.settings.past_goals or {}
+        tasks = self.log.tasks
+        if tasks is None:
+            if past_goals:
+                raise GoalError("past_goals are given, but the log has no task column")
+            return self.log
+        ideals: list[IdealModel | None] = [None] * len(tasks)
+        for task, goal in past_goals.items():
+            if not tasks.has(task):
+                raise GoalError(f"past_goals: the log has no task {task!r}")
+            ideals[tasks.index(task)] = goal.on(self.log.states, self.log.actions)
+        logs = zip(self.log.split(), ideals, strict=True)
+        return weigh_tasks(logs, self.ideal, self.settings.divergence)
+
+    def counts(self) -> TransitionCounts:
+        """The log with every record observed since."""
+        if self._observed:
+            self.log = self._live.counts()
+            self._live = LiveCounts(self.log)
+            self._observed = 0
+        return self.log
+
+    def counts_to_learn_from(self) -> TransitionCounts:
+        """The same, with tasks weighted by their goals and taken together."""
+        return self._live.counts()
+
+    def observe(self, state: int, action: int, next_state: int, weight: float) -> None:
+        """Take in one record, given by index."""
+        self._live.add(state, action, next_state, weight)
+        self._observed += 1
+        self.known_plan = None
+        method = self.settings.method
+        if self._memory is not None:
+            if weight == 1 and method.exact_updates:
+                record = (np.asarray(index) for index in (state, action, next_state))
+                method.observe(self._memory, *record)
+            else:
+                self._memory = None
+
+    # The plan.
+
+    def memory(self) -> Any:
+        """The method's memory of all records."""
+        if self._memory is None:
+            counts = self.counts_to_learn_from()
+            self._memory = self.settings.method.start(counts, self.ideal)
+        return self._memory
+
+    def plan(self) -> Plan:
+        """The plan of every state."""
+        if self.known_plan is None:
+            self.known_plan = self.settings.method.plan(self.memory())
+        return self.known_plan
+
+    def plan_at(self, state: int) -> Plan:
+        """The plan of one state: arrays [1, A]."""
+        one = slice(state, state + 1)
+        if self.known_plan is None:
+            return self.settings.method.plan(self.memory(), one)
+        return self.known_plan.at(one)
 
     @property
-    def prior_rule(self) -> FloatArray:
-        """Rule for a state that the log does not have: every action that is allowed anywhere, alike: [A]."""
-        return normalise(np.asarray(self.ideal.allowed.any(axis=0), dtype=np.float64))
+    def fallback_rule(self) -> FloatArray:
+        """Rule for a state that the log does not have: uniform over what is allowed anywhere."""
+        allowed_anywhere = self.ideal.allowed.any(axis=0)
+        return normalise(np.asarray(allowed_anywhere, dtype=np.float64))
 
-    def all_counts(self) -> TransitionCounts:
-        """The log with every record since."""
-        if self.counted_after < self.updates:
-            self.counts = self.live.counts()
-            self.live, self.counted_after = LiveCounts(self.counts), self.updates
-        return self.counts
+    def similarity_behind(self) -> FloatArray:
+        """Total similarity of the records of each state: [S]."""
+        plan = self.plan()
+        if plan.adds_up and RECORDS in plan.parts:
+            evidence = plan.parts[RECORDS]
+        else:
+            counts = self.counts_to_learn_from()
+            evidence = gather_evidence(counts, self.ideal, self.settings.similarity)
+        return np.asarray(evidence.sum(axis=-1))
 
-    @property
-    def adds_up(self) -> bool:
-        """Whether the rule adds up from single records: TL's."""
-        return bool(self.params["agent"] == "TL")
+    def reason(self, state: int, action: int) -> Reason:
+        """Why an action has its probability in a state."""
+        row = self._live.row(state, action)
+        similarity = similarity_of(row, self.ideal, self.settings.similarity)
+        is_allowed = bool(self._allowed(state)[action])
+        return reason_of(self.plan_at(state), action, row, similarity, is_allowed)
 
-    def plan(self, patience: float) -> Planned:
-        """What the method plans, made anew once the records have grown by more than this share."""
-        new = self.updates - self.planned_after
-        if self.planned is None or new > patience * self.counts.num_records:
-            p = self.params
-            self.planned = plan_rule(
-                p["agent"], self.live.counts(), self.ideal, p["similarity"], p["prior_count"]
-            )
-            self.planned_after = self.updates
-        return self.planned
-
-    def rule(self) -> FloatArray:
-        """The rule of every state, of all records: [S, A]."""
-        return learned_rule(self.evidence, self.prior) if self.adds_up else self.plan(0).rule
-
-    def row(self, state: int) -> FloatArray:
-        """The rule of one state, [A]; a planner's may be `REPLAN` behind."""
-        if self.adds_up:
-            return learned_rule(self.evidence[state], self.prior_of(state))
-        return np.asarray(self.plan(REPLAN).rule[state])
-
-    def reason(self, state: int, action: int) -> Reason | PlannedReason:
-        """Why an action has its probability; of a rule that adds up, no other state is looked at."""
-        row = self.live.row(state, action)
-        similarity = similarity_of(row, self.ideal, self.params["similarity"])
-        if self.adds_up:
-            return self._by_similarity(
-                state, action, row, similarity, float(self.row(state)[action])
-            )
-        plan = self.plan(0)
-        probability = float(plan.rule[state, action])
-        if plan.value is None:
-            return self._by_similarity(state, action, row, similarity, probability, plan.exploring)
-        share = row.weight / row.weight.sum()
-        foreseen = [
-            Foreseen(label, int(r), float(w), float(part))
-            for label, r, w, part in zip(
-                self._labels(row), row.records, similarity, share, strict=True
-            )
-        ]
-        order = tuple(sorted(foreseen, key=lambda e: -e.share))
-        if not np.broadcast_to(self.ideal.allowed, plan.rule.shape)[state, action]:
-            return PlannedReason(probability, None, 0.0, 0.0, order)
-        parts = (plan.value, plan.attitude, plan.example)
-        value, doubt, example = (float(np.asarray(part)[state, action]) for part in parts)
-        return PlannedReason(probability, value, doubt, example, order)
-
-    def _by_similarity(
-        self,
-        state: int,
-        action: int,
-        row: TransitionCounts,
-        similarity: FloatArray,
-        probability: float,
-        exploring: float = 0.0,
-    ) -> Reason:
-        """The parts of a probability that the records of a state and action carry, and the prior's."""
-        prior = self.prior_of(state)
-        kept = (1 - exploring) / float(self.evidence[state].sum() + prior.sum())
-        evidence = [
-            Evidence(label, int(r), float(w), float(w) * kept)
-            for label, r, w in zip(
-                self._labels(row), row.records, row.weight * similarity, strict=True
-            )
-        ]
-        uniform = (
-            np.broadcast_to(uniform_rule(self.ideal), self.evidence.shape)[state, action]
-            if exploring
-            else 0.0
-        )
-        of_prior = float(prior[action] * kept + exploring * uniform)
-        return Reason(probability, of_prior, tuple(sorted(evidence, key=lambda e: -e.share)))
-
-    def _labels(self, row: TransitionCounts) -> list[Label]:
-        """Labels of the next states of some counts."""
-        return [self.counts.states.labels[n] for n in row.next_state]
+    def _allowed(self, state: int) -> IntArray:
+        allowed = self.ideal.allowed
+        return np.asarray(allowed[state if len(allowed) > 1 else 0])

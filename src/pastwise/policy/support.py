@@ -1,8 +1,9 @@
-"""What the rule of each state rests on."""
+"""What the rule of each state rests on, in the user's labels."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,18 +11,52 @@ import numpy as np
 from pastwise._display import to_frame
 from pastwise._numerics.arrays import IntArray
 from pastwise.data.space import Label, Space, key_of
-from pastwise.policy.rule import WEAK, _field_columns
+from pastwise.policy.rule import WEAK, label_columns
 from pastwise.theory.learning import StateSupport
+
+MAX_NAMED = 5
+"""Weak states that a warning names."""
+
+
+@dataclass(frozen=True)
+class SupportOfState:
+    """What the rule of one state rests on.
+
+    Attributes
+    ----------
+    records : int
+        Number of records.
+    similarity : float
+        Their total similarity, the weight that they carry.
+    effective : float
+        The number of equally similar records that would be as informative.
+    prior_share : float
+        The part of the rule that comes from the prior.
+    """
+
+    records: int
+    similarity: float
+    effective: float
+    prior_share: float
+
+    def to_dict(self) -> dict[str, float]:
+        """Plain values."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)
-class Support:
+class Support(Mapping[Label, SupportOfState]):
     """What the rule of each state rests on, by label.
 
     Attributes
     ----------
-    terminal : [terminal states]
-        Indices of the states in which an episode ends: nothing is decided there, so their rule may rest on nothing.
+    states : Space
+    arrays : StateSupport
+    backend : str, optional
+        Library whose data frames `to_frame` makes by default.
+    terminal : [number]
+        Indices of the states in which an episode ends. Nothing is decided there, so their rule
+        may rest on nothing.
     """
 
     states: Space
@@ -29,41 +64,51 @@ class Support:
     backend: str | None = None
     terminal: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
-    def __getitem__(self, state: Label) -> dict[str, float]:
-        index = self.states.index(state)
-        return {name: values[0] for name, values in self._lists(slice(index, index + 1)).items()}
+    def __getitem__(self, state: Label) -> SupportOfState:
+        return self._at(self.states.index(state))
 
-    def _lists(self, states: slice = slice(None)) -> dict[str, list[float]]:
+    def __iter__(self) -> Iterator[Label]:
+        return iter(self.states.labels)
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def _at(self, index: int) -> SupportOfState:
         arrays = self.arrays
-        return {
-            "records": arrays.records[states].astype(np.int64).tolist(),
-            "similarity": arrays.similarity[states].tolist(),
-            "effective": arrays.effective[states].tolist(),
-            "prior_share": arrays.prior_share[states].tolist(),
-        }
+        return SupportOfState(
+            records=int(arrays.records[index]),
+            similarity=float(arrays.similarity[index]),
+            effective=float(arrays.effective[index]),
+            prior_share=float(arrays.prior_share[index]),
+        )
 
     def to_dict(self, first: int | None = None) -> dict[str, dict[str, float]]:
-        """By the key of each state, or of the first ones."""
-        lists = self._lists(slice(first))
-        rows = zip(self.states.labels[:first], *lists.values(), strict=True)
-        return {key_of(state): dict(zip(lists, row, strict=True)) for state, *row in rows}
+        """Plain values by the key of each state, or of the first ones."""
+        labels = self.states.labels[:first]
+        return {key_of(label): self._at(index).to_dict() for index, label in enumerate(labels)}
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """A row for each state."""
-        lists = self._lists()
-        return to_frame(
-            {**_field_columns(self.states, "state", lists), **lists}, backend or self.backend
-        )
+        """A data frame with a row for each state."""
+        arrays = self.arrays
+        numbers = {
+            "records": arrays.records.astype(np.int64).tolist(),
+            "similarity": arrays.similarity.tolist(),
+            "effective": arrays.effective.tolist(),
+            "prior_share": arrays.prior_share.tolist(),
+        }
+        states = label_columns(self.states, "state", numbers)
+        return to_frame({**states, **numbers}, backend or self.backend)
 
     def warnings(self) -> list[str]:
-        """States whose rule rests on too little, in words."""
-        weak = np.setdiff1d(np.flatnonzero(self.arrays.similarity < WEAK), self.terminal)
+        """Sentences about states whose rule rests on too little."""
+        is_weak = self.arrays.similarity < WEAK
+        weak = np.setdiff1d(np.flatnonzero(is_weak), self.terminal)
         if not len(weak):
             return []
-        names = ", ".join(key_of(self.states.labels[i]) for i in weak[:5]) + (
-            ", ..." if len(weak) > 5 else ""
-        )
+        names = [key_of(self.states.labels[index]) for index in weak[:MAX_NAMED]]
+        if len(weak) > MAX_NAMED:
+            names.append("...")
         return [
             f"{len(weak)} of {len(self.states)} states rest on a total similarity below {WEAK:g}, "
-            f"less than one record that serves the goal: {names}"
+            f"less than one record that serves the goal: {', '.join(names)}"
         ]

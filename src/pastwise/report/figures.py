@@ -209,7 +209,7 @@ class PolicyPicture:
             behaviour_rule(counts),
             rule.probabilities,
             rule.similarity,
-            similarity_of(counts, learner.ideal_, learner.similarity),
+            similarity_of(counts, learner.ideal_, learner.similarity_),
             counts.records,
         )
 

@@ -18,7 +18,8 @@ from pastwise._numerics.streams import Random
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Trajectory, Transitions
 from pastwise.data.space import Space
-from pastwise.methods.base import Agent
+from pastwise.goals.ideal import IdealModel
+from pastwise.methods.base import AnyMethod
 from pastwise.models.base import TransitionModel
 
 
@@ -80,21 +81,25 @@ class FiniteSystem:
 
 def run(
     system: System,
-    agent: Agent,
+    method: AnyMethod,
     num_steps: int,
     rng: Random,
+    *,
+    ideal: IdealModel | None = None,
     counts: TransitionCounts | None = None,
     recent: Transitions | None = None,
 ) -> Trajectory:
-    """Let an agent act on a system for ``num_steps`` epochs.
+    """Let a method act on a system for ``num_steps`` epochs.
 
-    The system, the choice of actions and the agent's own coins draw from three children of ``rng``, so that agents
-    compared on the same numbers meet the same world.
+    The system, the choice of actions and the method's own random numbers come from three children
+    of ``rng``, so that methods compared on the same numbers meet the same world.
 
     Parameters
     ----------
     rng : numpy.random.Generator or Streams
         `Streams` gives each of a batch of runs its own generator.
+    ideal : IdealModel, optional
+        The goal; by default one that is indifferent, for methods that do not look at it.
     counts, recent : optional
         The past log: its counts and its last records; empty by default.
     """
@@ -105,13 +110,16 @@ def run(
     past = (
         TransitionCounts.empty(system.states, system.actions, shape) if counts is None else counts
     )
-    memory = agent.start(past, recent)
+    if ideal is None:
+        num_states = len(system.states)
+        ideal = IdealModel.of(np.full(num_states, 1 / num_states), num_actions=len(system.actions))
+    memory = method.start(past, ideal, recent)
     states = np.empty((num_steps + 1, *shape), dtype=np.int64)
     actions = np.empty((num_steps, *shape), dtype=np.int64)
     states[0] = system.reset(world)
     for t in range(num_steps):
-        rule = agent.rule(memory, states[t], coins)
+        rule = method.rule(memory, states[t], coins)
         actions[t] = sample(rule, choice.random(shape))
         states[t + 1] = system.step(states[t], actions[t], world)
-        agent.observe(memory, states[t], actions[t], states[t + 1])
+        method.observe(memory, states[t], actions[t], states[t + 1])
     return Trajectory(frozen(np.moveaxis(states, 0, -1)), frozen(np.moveaxis(actions, 0, -1)))

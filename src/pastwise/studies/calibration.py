@@ -28,9 +28,11 @@ from pastwise.data.records import Transitions
 from pastwise.evaluation.criterion import Criterion
 from pastwise.evaluation.values import rule_values, sample_values
 from pastwise.evaluation.verdict import DEFAULT_THRESHOLDS, is_alarming, verdicts
-from pastwise.methods.base import Agent
+from pastwise.goals.ideal import IdealModel
+from pastwise.methods.base import AnyMethod
 from pastwise.methods.baselines import Scripted, behaviour_rule
 from pastwise.methods.fpd import FPD
+from pastwise.methods.tl import TL
 from pastwise.models.dense import DenseModel
 from pastwise.models.samples import DenseSamples, TransitionPosterior
 from pastwise.report.figures import coverage_plot
@@ -39,7 +41,6 @@ from pastwise.simulation.loop import FiniteSystem, run
 from pastwise.studies.paper import ROWS, RowDraw
 from pastwise.studies.runner import Runner
 from pastwise.theory.closed_loop import ideal_preferring
-from pastwise.theory.learning import gather_evidence, learned_rule, prior_concentration
 
 SIZES = ((3, 4), (5, 3), (10, 5))
 RECORDS = (60, 200, 1000)
@@ -96,13 +97,15 @@ def _systems(draw: RowDraw, cell: Cell, number: int, streams: Streams) -> DenseM
     return DenseModel(draw(numbers.reshape(number, S, A, S)))
 
 
-def _teacher(cell: Cell, model: DenseModel, rng: np.random.Generator) -> Agent:
+def _teacher(
+    cell: Cell, model: DenseModel, rng: np.random.Generator
+) -> tuple[AnyMethod, IdealModel | None]:
     preferred = PASTS[cell.past]
     if preferred is None:
         rule = rng.dirichlet(np.ones(cell.num_actions), size=(*model.shape, cell.num_states))
-        return Scripted(rule[:, None])
+        return Scripted(rule[:, None]), None
     states = tuple(state % cell.num_states for state in preferred)
-    return FPD(model, ideal_preferring(states, cell.num_states, cell.num_actions))
+    return FPD(model), ideal_preferring(states, cell.num_states, cell.num_actions)
 
 
 def outcomes(cell: Cell, systems: int, draws: int, seed: int) -> Iterator[Outcome]:
@@ -112,15 +115,16 @@ def outcomes(cell: Cell, systems: int, draws: int, seed: int) -> Iterator[Outcom
     drawing, past_rng = streams.spawn(2)
     model = _systems(ROWS[cell.rows], cell, systems, drawing)
     system = FiniteSystem(model)
-    teacher = _teacher(cell, model, np.random.default_rng(seed))
-    log = run(system, teacher, cell.num_records, past_rng).transitions
+    teacher, past_goal = _teacher(cell, model, np.random.default_rng(seed))
+    log = run(system, teacher, cell.num_records, past_rng, ideal=past_goal).transitions
     goal, uniform = ideal_preferring((0,), S, A), np.full((S, A), 1 / A)
+    tl = TL()
     criterion = Criterion(np.eye(S)[0], np.full(S, 1 / S))
     for i in range(systems):
         counts = TransitionCounts.from_transitions(
             Transitions(*(field[i] for field in log)), system.states, system.actions
         )
-        new = learned_rule(gather_evidence(counts, goal), prior_concentration(goal))
+        new = tl.plan(tl.start(counts, goal)).rule
         rules = {"new": new, "logged": behaviour_rule(counts), "random": uniform}
         samples = sample_values(
             TransitionPosterior(counts), rules, criterion, draws, seed=i, threads=1

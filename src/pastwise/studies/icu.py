@@ -5,7 +5,7 @@ The goal is to survive, and nothing else is told. Survival is exact, from the pu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,8 +15,8 @@ from pastwise._numerics.arrays import BoolArray, sample
 from pastwise.data.counts import TransitionCounts
 from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
-from pastwise.methods.base import Agent
-from pastwise.methods.foresight import Pessimism, TLForesight
+from pastwise.methods.base import AnyMethod
+from pastwise.methods.foresight import Optimism, Pessimism, TLForesight
 from pastwise.methods.fpd_learn import FPDLearn
 from pastwise.methods.tl import TL
 from pastwise.studies.runner import Part, Runner
@@ -29,13 +29,13 @@ QUICK_SIZES = (200, 1000)
 ONLINE_LOG = 1000
 """Expert episodes that the agents which go on learning start from."""
 
-AGENTS: Mapping[str, Callable[[IdealModel], Agent]] = {
-    "TL": TL,
-    "FPD_learn": lambda ideal: FPDLearn(ideal, replay=True),
-    "TL_foresight": lambda ideal: TLForesight(ideal, replan=0.05),
-    "TL_foresight, pessimistic": lambda ideal: TLForesight(ideal, Pessimism(), replan=0.05),
+ONLINE_METHODS: Mapping[str, AnyMethod] = {
+    "TL": TL(),
+    "FPD_learn": FPDLearn(replay=True),
+    "TL_foresight": TLForesight(attitude=Optimism(), replan=0.05),
+    "TL_foresight, pessimistic": TLForesight(attitude=Pessimism(), replan=0.05),
 }
-"""Agents that act and learn; FPD_learn plans every ten epochs, TL_foresight once the records grew by 5 %."""
+"""Methods that act and learn; FPD_learn plans every ten epochs, TL_foresight once the records grew by 5 %."""
 
 
 def icu_settings(sizes: tuple[int, ...] = SIZES) -> list[Setting]:
@@ -50,14 +50,15 @@ def icu_settings(sizes: tuple[int, ...] = SIZES) -> list[Setting]:
 
 def treat(
     system: KnownSystem,
-    agent: Agent,
+    method: AnyMethod,
+    ideal: IdealModel,
     log: TransitionCounts,
     patients: int,
     rng: np.random.Generator,
 ) -> BoolArray:
-    """Let an agent treat patients one after the other, learning from each: who survived, [patients]."""
+    """Let a method treat patients one after the other, learning from each: who survived, [patients]."""
     memory, ends, survived = (
-        agent.start(log),
+        method.start(log, ideal),
         set(system.terminal.tolist()),
         np.zeros(patients, dtype=bool),
     )
@@ -65,22 +66,24 @@ def treat(
         state = int(sample(system.initial, np.asarray(rng.random())))
         while state not in ends:
             here = np.asarray(state)
-            action = sample(agent.rule(memory, here, rng), np.asarray(rng.random()))
+            action = sample(method.rule(memory, here, rng), np.asarray(rng.random()))
             following = sample(system.transition[state, action], np.asarray(rng.random()))
-            agent.observe(memory, here, action, following)
+            method.observe(memory, here, action, following)
             state = int(following)
         survived[patient] = system.success[state] > 0
     return survived
 
 
 def _treated_online(name: str, patients: int, seed: int) -> list[float]:
-    """Share of survivors in each tenth of the patients of an agent."""
+    """Share of survivors in each tenth of the patients of a method."""
     icu = icu_sepsis()
     log = icu.log(icu.rules["expert"], ONLINE_LOG, np.random.default_rng(seed))
     ideal = Goal(prefer={int(state): 1.0 for state in np.flatnonzero(icu.success)}).on(
         log.states, log.actions
     )
-    survived = treat(icu, AGENTS[name](ideal), log, patients, np.random.default_rng(seed + 1))
+    survived = treat(
+        icu, ONLINE_METHODS[name], ideal, log, patients, np.random.default_rng(seed + 1)
+    )
     return [float(part.mean()) for part in np.array_split(survived, 10)]
 
 
@@ -91,13 +94,13 @@ def icu_study(
     seed: int = 0,
     runner: Runner | None = None,
 ) -> tuple[Transfer, dict[str, list[float]]]:
-    """What every method attains from logs; and, for every agent, the survivors in each tenth of its patients."""
+    """What every method attains from logs; and, for every method, the survivors in each tenth of its patients."""
     from_logs = survey_parts(settings, seeds, seed)
-    online = [partial(_treated_online, name, patients, seed) for name in AGENTS]
+    online = [partial(_treated_online, name, patients, seed) for name in ONLINE_METHODS]
     chosen = {"study": "icu-sepsis", "patients": patients, **survey_settings(settings, seeds, seed)}
     parts: list[Part[Any]] = [*from_logs, *online]
     results = (runner or Runner()).run("Learning", parts, chosen)
 
     transfer = gather(settings, results[: len(from_logs)])
-    survival = dict(zip(AGENTS, results[len(from_logs) :], strict=True))
+    survival = dict(zip(ONLINE_METHODS, results[len(from_logs) :], strict=True))
     return transfer, survival

@@ -9,29 +9,29 @@ are paired.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from pastwise import methods
 from pastwise._numerics.arrays import FloatArray, IntArray, normalise
 from pastwise._numerics.streams import Streams
 from pastwise.data.counts import TransitionCounts
 from pastwise.goals.ideal import IdealModel
-from pastwise.methods.base import Agent
-from pastwise.methods.baselines import Clone, Rand, Scripted
-from pastwise.methods.foresight import TLForesight
+from pastwise.methods.base import AnyMethod
+from pastwise.methods.baselines import Scripted
+from pastwise.methods.foresight import Optimism, TLForesight
 from pastwise.methods.fpd import FPD
 from pastwise.methods.fpd_learn import FPDLearn
-from pastwise.methods.tl import TL
 from pastwise.methods.tl_explore import TLExplore
 from pastwise.models.dense import DenseModel
 from pastwise.report.figures import REFERENCES
 from pastwise.simulation.loop import FiniteSystem, run
 from pastwise.studies.runner import Runner
 from pastwise.theory.closed_loop import ideal_preferring
-from pastwise.theory.exploration import EpsilonGreedy, Gate
+from pastwise.theory.exploration import EpsilonGreedy
 from pastwise.theory.fpd import mdp_optimum
 
 RowDraw = Callable[[FloatArray], FloatArray]
@@ -59,6 +59,13 @@ PASTS: Mapping[str, tuple[int, ...]] = {"p3": (2,), "p12": (0, 1), "p1": (0,)}
 """The states that each past goal prefers, by the paper's name for it. Today's goal is that of p1."""
 
 
+NEVER_READ_LOG = ("Rand", "FPD", "optimum")
+"""Their gains are the same after every past."""
+
+PAPER_METHODS = ("Rand", "TL", "TL_explore", "FPD_learn", "FPD", *REFERENCES)
+"""The paper's five methods in its order, then two references: cloning the log, and the optimum."""
+
+
 @dataclass(frozen=True)
 class PaperStudy:
     """Settings of the study; the defaults are the paper's.
@@ -83,7 +90,7 @@ class PaperStudy:
     model_prior: float | None = None
     replay: bool = False
     initial: tuple[float, ...] | None = None
-    methods: Mapping[str, Method] = field(default_factory=lambda: PAPER_METHODS)
+    methods: tuple[str, ...] = PAPER_METHODS
 
     def settings(self) -> dict[str, Any]:
         """The settings by name, as plain values."""
@@ -103,72 +110,36 @@ class PaperStudy:
         return ideal_preferring(preferred, self.num_states, self.num_actions)
 
 
-class Method(NamedTuple):
-    """How the agent behind a method's name is made, and whether it looks at the log."""
-
-    make: Callable[[PaperStudy, DenseModel], Agent]
-    """From the settings and the true models of the runs to the agent."""
-    reads_log: bool = True
-    """If not, its gains are the same after every past."""
+def all_methods() -> tuple[str, ...]:
+    """The paper's methods, every other registered one that learns from a log, the references."""
+    others = [name for name in methods.names() if name not in PAPER_METHODS]
+    return (*PAPER_METHODS[:5], *others, *REFERENCES)
 
 
-# Functions with a name, so that a study can be sent to another process.
+def method_of(name: str, study: PaperStudy, model: DenseModel) -> AnyMethod:
+    """A method of the study by its name, with the study's settings; others by their defaults.
 
+    Parameters
+    ----------
+    model : DenseModel
+        The true systems, which FPD and the optimum know.
+    """
+    if name == "TL_explore":
+        explore = EpsilonGreedy(study.epsilon)
+        return TLExplore(threshold=study.threshold, window=study.window, explore=explore)
+    if name == "FPD_learn":
+        return FPDLearn(study.horizon, study.model_prior, study.replay)
+    if name == "FPD":
+        return FPD(model, study.horizon, study.replay)
+    if name == "TL_foresight":
+        return TLForesight(attitude=Optimism())  # it acts and learns
+    if name == "optimum":
+        # Most visits to the first state; FPD minimises a divergence instead.
+        reward = np.zeros(study.num_states)
+        reward[0] = 1.0
+        return Scripted(mdp_optimum(model, reward, study.num_steps).policy)
+    return methods.create(name)
 
-def _rand(study: PaperStudy, model: DenseModel) -> Rand:
-    return Rand(study.goal())
-
-
-def _tl(study: PaperStudy, model: DenseModel) -> TL:
-    return TL(study.goal())
-
-
-def _tl_explore(study: PaperStudy, model: DenseModel) -> TLExplore:
-    return TLExplore(
-        _tl(study, model), Gate(study.threshold, study.window), EpsilonGreedy(study.epsilon)
-    )
-
-
-def _tl_foresight(study: PaperStudy, model: DenseModel) -> TLForesight:
-    return TLForesight(study.goal())
-
-
-def _fpd_learn(study: PaperStudy, model: DenseModel) -> FPDLearn:
-    return FPDLearn(study.goal(), study.horizon, study.model_prior, study.replay)
-
-
-def _fpd(study: PaperStudy, model: DenseModel) -> FPD:
-    return FPD(model, study.goal(), study.horizon, study.replay)
-
-
-def _clone(study: PaperStudy, model: DenseModel) -> Clone:
-    return Clone(study.goal())
-
-
-def _optimum(study: PaperStudy, model: DenseModel) -> Scripted:
-    """Most visits to the first state that can be had: FPD minimises a divergence instead."""
-    reward = np.zeros(study.num_states)
-    reward[0] = 1.0
-    return Scripted(mdp_optimum(model, reward, study.num_steps).policy)
-
-
-PAPER_METHODS: Mapping[str, Method] = {
-    "Rand": Method(_rand, reads_log=False),
-    "TL": Method(_tl),
-    "TL_explore": Method(_tl_explore),
-    "FPD_learn": Method(_fpd_learn),
-    "FPD": Method(_fpd, reads_log=False),
-    "clone": Method(_clone),
-    "optimum": Method(_optimum, reads_log=False),
-}
-"""The paper's five methods in its order, then two references: cloning the log, and the most visits that can be had."""
-
-ALL_METHODS: Mapping[str, Method] = {
-    **{name: method for name, method in PAPER_METHODS.items() if name not in REFERENCES},
-    "TL_foresight": Method(_tl_foresight),
-    **{name: PAPER_METHODS[name] for name in REFERENCES},
-}
-"""The paper's methods, ours, and the references."""
 
 Gains = dict[tuple[str, str], IntArray]
 """Gain of every run, [runs], by past and method."""
@@ -184,19 +155,30 @@ def simulate(study: PaperStudy, runs: range) -> Iterator[tuple[str, str, IntArra
     )
     model = DenseModel(study.draw_rows(numbers.reshape(shape)))
     system = FiniteSystem(model, study.initial)
-    agents = {name: method.make(study, model) for name, method in study.methods.items()}
+    compared = {name: method_of(name, study, model) for name in study.methods}
     same: dict[str, IntArray] = {}  # gains of the methods that do not read the log
     for past, preferred in PASTS.items():
-        teacher = FPD(model, study.goal(preferred), study.horizon, study.replay)
-        log = run(system, teacher, study.num_records, past_rng).transitions
+        teacher = FPD(model, study.horizon, study.replay)
+        past_goal = study.goal(preferred)
+        past_run = run(system, teacher, study.num_records, past_rng, ideal=past_goal)
+        log = past_run.transitions
         counts = TransitionCounts.from_transitions(log, system.states, system.actions)
         recent = log.last(study.window)
-        for name, agent in agents.items():
+        for name, method in compared.items():
             gains = same.get(name)
             if gains is None:
-                states = run(system, agent, study.num_steps, current_rng, counts, recent).states
+                current_run = run(
+                    system,
+                    method,
+                    study.num_steps,
+                    current_rng,
+                    ideal=study.goal(),
+                    counts=counts,
+                    recent=recent,
+                )
+                states = current_run.states
                 gains = np.asarray(np.count_nonzero(states[..., 1:] == 0, axis=-1))
-            if not study.methods[name].reads_log:
+            if name in NEVER_READ_LOG:
                 same[name] = gains
             yield past, name, gains
 

@@ -17,9 +17,8 @@ from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Transitions
 from pastwise.data.space import Space
 from pastwise.goals.ideal import IdealModel
-from pastwise.methods.base import Agent
+from pastwise.methods.base import AnyMethod
 from pastwise.methods.fpd_learn import FPDLearn
-from pastwise.methods.tl import TL
 from pastwise.methods.tl_explore import TLExplore
 from pastwise.models.dense import DenseModel
 from pastwise.theory.closed_loop import ideal_preferring
@@ -37,21 +36,24 @@ FirstRule = Callable[[IdealModel, Transitions, Space, Space], FloatArray]
 """From a goal, a log and its spaces to the rule [A] in the log's last state."""
 
 
-def _by(agent: Agent, log: Transitions, states: Space, actions: Space) -> FloatArray:
-    memory = agent.start(TransitionCounts.from_transitions(log, states, actions), log)
-    return agent.rule(memory, log.next_state[-1], np.random.default_rng(0))
+def _first_rule(
+    method: AnyMethod, ideal: IdealModel, log: Transitions, states: Space, actions: Space
+) -> FloatArray:
+    counts = TransitionCounts.from_transitions(log, states, actions)
+    memory = method.start(counts, ideal, log)
+    return method.rule(memory, log.next_state[-1], np.random.default_rng(0))
 
 
 def tl_explore(ideal: IdealModel, log: Transitions, states: Space, actions: Space) -> FloatArray:
     """Transfer learning with exploration, Algorithm 1."""
-    return _by(TLExplore(TL(ideal)), log, states, actions)
+    return _first_rule(TLExplore(), ideal, log, states, actions)
 
 
 def fpd_learn_sparse(
     ideal: IdealModel, log: Transitions, states: Space, actions: Space
 ) -> FloatArray:
     """Learning FPD on sparse counts plus a background."""
-    return _by(FPDLearn(ideal, HORIZON), log, states, actions)
+    return _first_rule(FPDLearn(HORIZON), ideal, log, states, actions)
 
 
 def fpd_learn_dense(

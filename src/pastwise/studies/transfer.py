@@ -15,16 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from pastwise import methods
 from pastwise._numerics.arrays import FloatArray
 from pastwise.data.counts import TransitionCounts
 from pastwise.goals.goal import Goal
-from pastwise.methods.baselines import behaviour_rule
-from pastwise.methods.planned import METHODS, plan_rule
 from pastwise.report.figures import transfer_plot
 from pastwise.report.text import write_csv
 from pastwise.studies.runner import Part, Runner
 from pastwise.studies.systems import KnownSystem
-from pastwise.theory.similarity import normalised_similarity
 
 CLONE = "clone"
 """Doing what the log did."""
@@ -83,9 +81,11 @@ class Setting:
         """The rule of every method after a log."""
         goal = Goal(prefer={int(state): 1.0 for state in np.flatnonzero(self.system.success)})
         ideal = goal.on(counts.states, counts.actions)
-        for method in METHODS:
-            yield method, plan_rule(method, counts, ideal, normalised_similarity).rule
-        yield CLONE, behaviour_rule(counts)
+        for name in methods.names():
+            if name == "Rand":
+                continue
+            method = methods.create(name)
+            yield name, method.plan(method.start(counts, ideal)).rule
 
 
 @dataclass(frozen=True)

@@ -110,6 +110,10 @@ class Here:
 class Explorer(Protocol):
     """A way to act while the gate is open."""
 
+    def expected_rule(self, here: Here) -> FloatArray:
+        """The mean, over the explorer's random numbers, of the rule to act by: [..., A]."""
+        ...
+
     def __call__(self, here: Here, rng: Random) -> FloatArray:
         """The rule to act by: [..., A]."""
         ...
@@ -138,6 +142,10 @@ class EpsilonGreedy:
         explores = rng.random(here.learned.shape[:-1]) < self.epsilon
         return np.where(explores[..., None], here.uniform, here.learned)
 
+    def expected_rule(self, here: Here) -> FloatArray:
+        """The mixture of both rules: [..., A]."""
+        return (1 - self.epsilon) * here.learned + self.epsilon * here.uniform
+
 
 @dataclass(frozen=True)
 class UCB:
@@ -159,8 +167,10 @@ class UCB:
             raise ParameterError(f"the width must be at least 0, not {self.width}")
 
     def __call__(self, here: Here, rng: Random) -> FloatArray:
-        """The rule to act by: [..., A]; equal bounds share the probability."""
-        # Upper bounds of the mean similarity.
+        """The rule to act by: [..., A]; equals share it."""
+        return self._rule(here)
+
+    def _rule(self, here: Here) -> FloatArray:
         tried = here.records > 0
         records = np.where(tried, here.records, 1.0)
         state_records = np.maximum(here.records.sum(axis=-1, keepdims=True), 1.0)
@@ -172,6 +182,10 @@ class UCB:
         best = bound == bound.max(axis=-1, keepdims=True)
         return normalise(best.astype(np.float64))
 
+    def expected_rule(self, here: Here) -> FloatArray:
+        """The rule itself, for nothing in it is random: [..., A]."""
+        return self._rule(here)
+
 
 @dataclass(frozen=True)
 class PosteriorSampling:
@@ -179,16 +193,14 @@ class PosteriorSampling:
 
     def __call__(self, here: Here, rng: Random) -> FloatArray:
         """The rule to act by: [..., A]."""
-        # One uniform number per system and action.
-        *systems, num_actions = here.learned.shape
-        columns = [rng.random(tuple(systems)) for _ in range(num_actions)]
-        uniform = np.stack(columns, axis=-1)
+        columns = [rng.random(here.learned.shape[:-1]) for _ in range(here.learned.shape[-1])]
+        gamma = gammaincinv(
+            np.where(here.evidence > 0, here.evidence, 1.0), np.stack(columns, axis=-1)
+        )
+        drawn = np.where(here.evidence > 0, gamma, 0.0)
+        empty = drawn.sum(axis=-1, keepdims=True) == 0  # all underflowed: so little is known
+        return normalise(np.where(empty, here.learned, drawn))
 
-        # Gamma variates by inversion; normalised, they are a sample from the Dirichlet posterior.
-        possible = here.evidence > 0
-        gamma = gammaincinv(np.where(possible, here.evidence, 1.0), uniform)
-        sampled = np.where(possible, gamma, 0.0)
-
-        # With very little evidence all variates may underflow to zero.
-        underflow = sampled.sum(axis=-1, keepdims=True) == 0
-        return normalise(np.where(underflow, here.learned, sampled))
+    def expected_rule(self, here: Here) -> FloatArray:
+        """The mean of the Dirichlet posterior, the learned rule: [..., A]."""
+        return here.learned

@@ -1,0 +1,182 @@
+"""The registry of methods: one entry serves the command line, files, studies and figures.
+
+A class enters it by a decorator in the file that defines it:
+
+    @register(colour="#0072B2")
+    @dataclass(frozen=True)
+    class TL:
+        name: ClassVar[str] = "TL"
+        ...
+
+Every module of this package is imported when the package is, so a new file is all that a new
+method needs. Another distribution adds methods by an entry point of the group
+``pastwise.methods`` that names a module.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Any, TypeVar
+
+from pastwise.errors import ParameterError
+from pastwise.methods.base import AnyMethod
+
+Class = TypeVar("Class", bound=type)
+
+JSON = Any
+"""Plain values: numbers, text, None, and lists and dictionaries of them."""
+
+SPARE_COLOURS = ("#332288", "#117733", "#882255", "#AA4499", "#44AA99", "#999933")
+"""For methods that do not choose a colour (from Paul Tol's palette for every eye)."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A registered method.
+
+    Attributes
+    ----------
+    make : callable
+        The class; without arguments it makes the method with its default hyper-parameters.
+    summary : str
+        The first line of the class's docstring.
+    colour : str
+        Colour in figures.
+    learns : bool
+        Whether a log and a goal are all that it needs. FPD, which needs the true model, does not.
+    is_reference : bool
+        Whether it is there to be compared with: random actions, the logged behaviour.
+    """
+
+    name: str
+    make: Callable[..., AnyMethod]
+    summary: str
+    colour: str
+    learns: bool
+    is_reference: bool
+
+
+_ENTRIES: dict[str, Entry] = {}
+
+
+def register(
+    *, colour: str | None = None, learns: bool = True, is_reference: bool = False
+) -> Callable[[Class], Class]:
+    """Enter a class under its ``name``; see `Entry` for what the arguments mean."""
+
+    def enter(method: Class) -> Class:
+        name: str = method.name  # type: ignore[attr-defined]
+        if name in _ENTRIES:
+            raise ParameterError(f"a method named {name!r} is registered already; choose another")
+        summary = (method.__doc__ or name).strip().splitlines()[0]
+        chosen = colour or SPARE_COLOURS[len(_ENTRIES) % len(SPARE_COLOURS)]
+        _ENTRIES[name] = Entry(name, method, summary, chosen, learns, is_reference)
+        return method
+
+    return enter
+
+
+@cache
+def _load_plugins() -> None:
+    """Import the modules that other distributions announce."""
+    for plugin in entry_points(group="pastwise.methods"):
+        plugin.load()
+
+
+def entries() -> Mapping[str, Entry]:
+    """All registered methods, by name, in the order of registration."""
+    _load_plugins()
+    return _ENTRIES
+
+
+def names() -> list[str]:
+    """Names of the methods that learn from a log; references come last."""
+    learning = [entry for entry in entries().values() if entry.learns]
+    return [entry.name for entry in sorted(learning, key=lambda entry: entry.is_reference)]
+
+
+def colour(name: str) -> str:
+    """Colour of a method in figures."""
+    return entries()[name].colour
+
+
+def create(name: str, **hyper_parameters: Any) -> AnyMethod:
+    """A method by its name, with some of its hyper-parameters.
+
+    Examples
+    --------
+    >>> create("TL", prior_count=5.0).prior_count
+    5.0
+    """
+    entry = entries().get(name)
+    if entry is None or not entry.learns:
+        raise ParameterError(f"unknown method {name!r}; choose one of {', '.join(names())}")
+    known = [field.name for field in fields(entry.make)]  # type: ignore[arg-type]
+    for parameter in hyper_parameters:
+        if parameter not in known:
+            choice = f"choose one of {', '.join(known)}" if known else "it has none"
+            raise ParameterError(f"{name} has no hyper-parameter {parameter!r}; {choice}")
+    return entry.make(**hyper_parameters)
+
+
+# Hyper-parameters as plain values, for files.
+
+
+def to_settings(method: AnyMethod) -> dict[str, JSON]:
+    """Name and hyper-parameters of a registered method as plain values."""
+    entry = entries().get(getattr(method, "name", ""))
+    if entry is None or type(method) is not entry.make:
+        raise ParameterError(
+            f"{type(method).__name__} is not a registered method, so a file cannot name it; "
+            "decorate its class with pastwise.methods.register"
+        )
+    return {"name": entry.name, **_fields_to_plain(method, sys.modules[type(method).__module__])}
+
+
+def from_settings(settings: Mapping[str, JSON]) -> AnyMethod:
+    """The method that `to_settings` described."""
+    given = dict(settings)
+    name = given.pop("name")
+    entry = entries().get(name)
+    if entry is None:
+        raise ParameterError(
+            f"unknown method {name!r}; the registered ones are {', '.join(entries())}"
+        )
+    module = sys.modules[entry.make.__module__]
+    hyper_parameters = {key: _from_plain(value, module) for key, value in given.items()}
+    return create(name, **hyper_parameters)
+
+
+def _fields_to_plain(value: Any, module: Any) -> dict[str, JSON]:
+    return {f.name: _to_plain(getattr(value, f.name), module) for f in fields(value)}
+
+
+def _to_plain(value: Any, module: Any) -> JSON:
+    """Numbers and text as they are; a function or a dataclass by its name in the method's module."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if is_dataclass(value) and getattr(module, type(value).__name__, None) is type(value):
+        return {"class": type(value).__name__, **_fields_to_plain(value, module)}
+    name = getattr(value, "__name__", "")
+    if callable(value) and getattr(module, name, None) is value:
+        return {"function": name}
+    raise ParameterError(
+        f"{value!r} cannot be saved: only numbers, text and the library's own functions can"
+    )
+
+
+def _from_plain(value: JSON, module: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    given = dict(value)
+    name = given.pop("class", None) or given.pop("function", None)
+    found = getattr(module, str(name), None)
+    if "function" in value and callable(found) and not isinstance(found, type) and not given:
+        return found
+    if "class" in value and isinstance(found, type) and is_dataclass(found):
+        return found(**{key: _from_plain(item, module) for key, item in given.items()})
+    raise ParameterError(f"{name!r} is not a hyper-parameter of a method in {module.__name__}")
