@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pastwise import DenseModel, IdealModel, design, implied_reward, mdp_optimum
 from pastwise._numerics.arrays import FloatArray
 from pastwise.errors import ParameterError
 from pastwise.evaluation.criterion import Criterion
@@ -17,8 +16,15 @@ from pastwise.evaluation.values import (
     sample_values,
     value_until_absorption,
 )
+from pastwise.goals.ideal import IdealModel
 from pastwise.methods.baselines import behaviour_rule
+<<<<<<< HEAD
 from pastwise.models.samples import DenseSamples, TransitionPosterior
+=======
+from pastwise.models.dense import DenseModel
+from pastwise.models.samples import DenseDraws, TransitionPosterior
+from pastwise.theory.fpd import design, implied_reward, mdp_optimum
+>>>>>>> 614c404 (Import by package in tests)
 from tests.helpers.oracles import random_rows, simulated_counts
 
 S, A = 3, 2

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pastwise import Goal, IdealModel, Space
+from pastwise import Goal, Space
 from pastwise.errors import FileError, GoalError, GoalLabelError
+from pastwise.goals.ideal import IdealModel
 
 STATES = Space(["cold", "hot", "mild", "warm"])
 ACTIONS = Space(["heat", "open", "wait"])

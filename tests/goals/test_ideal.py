@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pastwise import IdealModel
 from pastwise._numerics.arrays import FloatArray
 from pastwise.errors import ParameterError
+from pastwise.goals.ideal import IdealModel
 from tests.helpers.oracles import joint, random_rows
 
 S = 3

@@ -8,32 +8,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pastwise import (
-    FPD,
-    TL,
-    Agent,
-    Clone,
-    DenseModel,
-    EpsilonGreedy,
-    FPDLearn,
-    Gate,
-    IdealModel,
-    InfeasibleError,
-    LearnedModel,
-    Rand,
-    Scripted,
-    Space,
-    Streams,
-    TLExplore,
-    TransitionCounts,
-    Transitions,
-    design,
-    gather_evidence,
-    learned_rule,
-    prior_concentration,
-    run,
-)
+from pastwise import Agent, Space, TransitionCounts
 from pastwise._numerics.arrays import FloatArray, sample
+from pastwise._numerics.streams import Streams
+from pastwise.data.records import Transitions
+from pastwise.errors import InfeasibleError
+from pastwise.goals.ideal import IdealModel
+from pastwise.methods.baselines import Clone, Rand, Scripted
+from pastwise.methods.fpd import FPD
+from pastwise.methods.fpd_learn import FPDLearn
+from pastwise.methods.tl import TL
+from pastwise.methods.tl_explore import TLExplore
+from pastwise.models.dense import DenseModel
+from pastwise.models.learned import LearnedModel
+from pastwise.simulation.loop import run
+from pastwise.theory.exploration import EpsilonGreedy, Gate
+from pastwise.theory.fpd import design
+from pastwise.theory.learning import gather_evidence, learned_rule, prior_concentration
 from tests.helpers.oracles import World, counts_of_list, random_rows
 
 HORIZON = 4

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pastwise.methods.planned import METHODS
 
 import pastwise as pw
 from pastwise import TransferLearner, TransitionCounts
@@ -17,7 +18,6 @@ from pastwise.data.space import Space
 from pastwise.evaluation.importance import action_values
 from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
-from pastwise.methods.planned import METHODS
 from pastwise.models.belief import belief_from
 from pastwise.models.samples import TransitionPosterior
 

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from pastwise import Goal, Rule, Space, TransferLearner, TransitionCounts, run
+from pastwise import Goal, Rule, Space, TransferLearner, TransitionCounts
 from pastwise.data.space import Label
 from pastwise.goals.ideal import IdealModel
 from pastwise.logs.episodes import read_episodes
 from pastwise.methods.baselines import Rand
 from pastwise.simulation.coding import MAX_STATES, Bins
 from pastwise.simulation.gymnasium import GymSystem, collect, policy_of
-from pastwise.simulation.loop import System
+from pastwise.simulation.loop import System, run
 
 Choice = Callable[[Label, np.random.Generator], Label]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from pastwise import Agent, Space, run
+from pastwise import Agent, Space
 from pastwise._numerics.arrays import FloatArray, IntArray
 from pastwise._numerics.streams import Random, Streams
 from pastwise.data.records import Trajectory
@@ -20,7 +20,7 @@ from pastwise.models.base import TransitionModel
 from pastwise.models.dense import DenseModel
 from pastwise.models.learned import LearnedModel
 from pastwise.models.sparse import SparseModel
-from pastwise.simulation.loop import FiniteSystem
+from pastwise.simulation.loop import FiniteSystem, run
 from pastwise.theory.closed_loop import log_probability
 from pastwise.theory.exploration import EpsilonGreedy, Gate
 from tests.helpers.oracles import (
