@@ -18,13 +18,9 @@ from pastwise.evaluation.values import (
 )
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods.baselines import behaviour_rule
-<<<<<<< HEAD
-from pastwise.models.samples import DenseSamples, TransitionPosterior
-=======
 from pastwise.models.dense import DenseModel
-from pastwise.models.samples import DenseDraws, TransitionPosterior
+from pastwise.models.samples import DenseSamples, TransitionPosterior
 from pastwise.theory.fpd import design, implied_reward, mdp_optimum
->>>>>>> 614c404 (Import by package in tests)
 from tests.helpers.oracles import random_rows, simulated_counts
 
 S, A = 3, 2

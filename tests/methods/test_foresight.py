@@ -10,46 +10,28 @@ import numpy as np
 import pytest
 from scipy.stats import dirichlet
 
-<<<<<<< HEAD
-from pastwise import (
-    DenseModel,
-    FiniteSystem,
-    Goal,
-    IdealModel,
-=======
 from pastwise import Goal, Space, TransitionCounts
 from pastwise._numerics.arrays import FloatArray
 from pastwise._numerics.streams import Streams
 from pastwise.data.records import Transitions
 from pastwise.goals.ideal import IdealModel
-from pastwise.methods.base import Plan
 from pastwise.methods.foresight import (
     EXAMPLE,
     TEMPERATURE,
     Attitude,
     Foresight,
->>>>>>> 614c404 (Import by package in tests)
     Optimism,
     Pessimism,
-    Space,
-    Streams,
+    Plan,
     TLForesight,
-    TransitionCounts,
-    Transitions,
-    mdp_optimum,
-    run,
+    worth_of,
 )
-<<<<<<< HEAD
-from pastwise._numerics.arrays import FloatArray
-from pastwise.methods.foresight import EXAMPLE, TEMPERATURE, Attitude, Foresight, Plan, worth_of
 from pastwise.models.belief import belief_from
-=======
-from pastwise.models.belief import believe
 from pastwise.models.dense import DenseModel
 from pastwise.simulation.loop import FiniteSystem, run
->>>>>>> 614c404 (Import by package in tests)
 from pastwise.studies.paper import ALL_METHODS, PaperStudy, collect
 from pastwise.theory.closed_loop import uniform_rule
+from pastwise.theory.fpd import mdp_optimum
 from tests.helpers.oracles import (
     Record,
     World,

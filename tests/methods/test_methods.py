@@ -9,7 +9,6 @@ import pytest
 from pastwise.methods.planned import METHODS, plan_rule
 
 import pastwise as pw
-from pastwise.theory.similarity import normalised_similarity
 from tests.helpers.command import call
 
 LOG = {
@@ -176,7 +175,7 @@ def test_unknown_methods_are_refused() -> None:
         learner("SARSA")
     counts = pw.count_transitions(LOG, state="room", action="did", next_state="then")
     with pytest.raises(ValueError, match="unknown method"):
-        plan_rule("SARSA", counts, MILD.on(counts.states, counts.actions), normalised_similarity)
+        plan_rule("SARSA", counts, MILD.on(counts.states, counts.actions), pw.normalised_similarity)
 
 
 def test_the_command_line_reaches_every_method(

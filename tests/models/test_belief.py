@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from scipy.stats import dirichlet_multinomial
 
-from pastwise import Space, TransitionCounts, Transitions
+from pastwise import Space, TransitionCounts
 from pastwise._numerics.arrays import FloatArray
+from pastwise.data.records import Transitions
 from pastwise.models.belief import Belief, DenseBelief, SparseBelief, belief_from
 from pastwise.models.prior import DENSE_STATES, inferred_mass, prior_log_likelihood, prior_masses
 from tests.helpers.oracles import (

@@ -658,7 +658,7 @@ def test_designs_are_made_while_the_interpreter_ends() -> None:
         import pastwise.models.rows as rows
         rows.WORK_PER_THREAD, rows.CORES = 100, 2
         tensor = np.random.default_rng(0).dirichlet(np.ones(5), (20, 5, 2))
-        run = lambda: design(DenseModel(tensor), IdealModel.of(np.full(5, 0.2), num_actions=2), 3)
+        run = lambda: pw.design(pw.DenseModel(tensor), pw.IdealModel.of(np.full(5, 0.2), num_actions=2), 3)
         run()
         threading.Thread(target=lambda: (threading.main_thread().join(), time.sleep(0.2), run(), print("done"))).start()
     """

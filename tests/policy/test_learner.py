@@ -29,7 +29,6 @@ from pastwise import (
 from pastwise.data.space import Label
 from pastwise.policy.explanation import Reason
 from pastwise.policy.rule import WEAK
-from pastwise.theory.similarity import kl_divergence, plain_similarity
 
 Triple = tuple[Any, Any, Any]
 Table = dict[str, list[Any]]
@@ -624,14 +623,16 @@ def test_twenty_useless_records_are_many_and_worth_nothing() -> None:
 
 def test_parameters_are_kept_as_given() -> None:
     past: dict[Label, Goal] = {"a": MILD}
-    learner = TransferLearner(SAFE, prior_count=0.5, similarity=plain_similarity, past_goals=past)
+    learner = TransferLearner(
+        SAFE, prior_count=0.5, similarity=pw.plain_similarity, past_goals=past
+    )
     assert learner.get_params() == {
         "goal": SAFE,
         "agent": "TL",
         "prior_count": 0.5,
-        "similarity": plain_similarity,
+        "similarity": pw.plain_similarity,
         "past_goals": past,
-        "divergence": kl_divergence,
+        "divergence": pw.kl_divergence,
         "on_unseen": "prior",
     }
     assert learner.past_goals is past
@@ -647,7 +648,7 @@ def test_parameters_are_kept_as_given() -> None:
     "params",
     [
         {"goal": Goal(prefer={"cold": 1})},
-        {"similarity": plain_similarity},
+        {"similarity": pw.plain_similarity},
         {"prior_count": 1.0},
         {"on_unseen": "refuse"},
     ],

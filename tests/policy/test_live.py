@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pastwise as pw
-from pastwise.theory.similarity import normalised_similarity, plain_similarity
 
 LOG = {
     "s": ["cold", "cold", "mild", "hot", "mild", "cold"],
@@ -43,7 +42,7 @@ records = st.lists(
 
 @given(
     st.sampled_from(GOALS),
-    st.sampled_from([normalised_similarity, plain_similarity]),
+    st.sampled_from([pw.normalised_similarity, pw.plain_similarity]),
     records,
 )
 def test_it_learns_what_the_learner_learns(
