@@ -14,6 +14,7 @@ from pastwise.evaluation.result import Evaluation
 from pastwise.report.figures import value_plot
 from pastwise.theory.learning import rule_interval
 from tests.helpers.episodes import DOOR_COLUMNS, door_episodes, with_next_states
+from tests.helpers.oracles import random_rows, simulated_counts
 
 THERMOSTAT = Path(__file__).parents[2] / "examples" / "thermostat"
 COLUMNS = {"state": "room", "action": "did", "episode": "day", "time": "hour"}
@@ -192,6 +193,23 @@ def test_extra_rules_are_compared_by_name(
     assert result.differences["to_same"].mean == pytest.approx(0, abs=1e-12)
     for name, value in evaluation.values.items():
         assert result.values[name].mean == pytest.approx(value.mean, abs=2e-5)
+
+
+def test_seven_rules_are_compared_on_forty_states() -> None:
+    """Three extra rules next to the four that every evaluation compares; models are sparse here."""
+    num_states = 40
+    rng = np.random.default_rng(3)
+    counts = simulated_counts(random_rows(rng, num_states, 2, num_states), 2000, rng)
+    learner = pw.TransferLearner(pw.Goal(prefer={0: 1})).fit(counts)
+    plain = learner.evaluate(samples=60)
+    rules = {f"extra {i}": random_rows(rng, num_states, 2) for i in range(2)}
+    rules["same"] = learner.rule_.probabilities
+    result = learner.evaluate(samples=60, rules=rules)
+    assert len(result.values) == 8
+    for name, value in plain.values.items():
+        assert result.values[name].mean == pytest.approx(value.mean, abs=2e-5)
+    assert result.values["same"].mean == pytest.approx(result.values["new"].mean, abs=1e-12)
+    assert set(result.verdict) == {"logged", "random", *rules}
 
 
 @pytest.mark.parametrize(

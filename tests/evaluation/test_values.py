@@ -240,6 +240,26 @@ def test_samples_depend_on_the_seed_and_not_on_the_rules() -> None:
         np.testing.assert_array_equal(again.values, both.values)
 
 
+def test_any_number_of_rules_is_evaluated_together() -> None:
+    """Seven rules on 40 states, where sampled models are sparse: each gets the value it has alone.
+
+    A recursion may stop earlier alone than with others, within the tolerance of 1e-5.
+    """
+    num_states = 40
+    rng = np.random.default_rng(12)
+    counts = simulated_counts(random_rows(rng, num_states, A, num_states), 500, rng)
+    posterior = TransitionPosterior(counts)
+    rules = {f"rule {i}": random_rows(rng, num_states, A) for i in range(7)}
+    initial = np.full(num_states, 1 / num_states)
+    criterion = Criterion(np.eye(num_states)[0], initial, 50)
+    together = sample_values(posterior, rules, criterion, 20)
+    assert together.values.shape == (20, 8)
+    for name, rule in rules.items():
+        alone = sample_values(posterior, {name: rule}, criterion, 20)
+        np.testing.assert_allclose(together[name], alone[name], atol=2e-5)
+        np.testing.assert_allclose(together["optimum"], alone["optimum"], atol=2e-5)
+
+
 def test_ctrl_c_keeps_what_was_sampled() -> None:
     posterior, rules, criterion = sampled_world()
     steps: list[int] = []

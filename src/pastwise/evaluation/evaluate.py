@@ -97,7 +97,8 @@ def evaluate_rule(
         raise ParameterError(f"the background count must be positive, not {background}")
     extra_rules = _checked_rules(rules or {}, rule.shape)
 
-    # What the rules are judged by. The world does not depend on the goal, so records count equally.
+    # What the rules are judged by. The world does not depend on the goal, so records count by
+    # their own weight and not by their similarity to the goal.
     log = log.evenly_weighted()
     ideal = goal.on(log.states, log.actions)
     if initial is None:
