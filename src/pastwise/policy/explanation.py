@@ -71,7 +71,8 @@ class Reason:
         Whether the parts add up to the probability; otherwise they add up to an index, and an
         action of a larger index gets a larger probability.
     evidence : tuple of TransitionEvidence
-        The transitions behind the part `RECORDS`, or behind the value; largest share first.
+        The transitions behind the part `RECORDS`, or behind the value; largest share first. Empty
+        where the parts add up without records.
     """
 
     probability: float
@@ -139,9 +140,11 @@ def reason_of(
     if plan.adds_up:
         total = sum(float(np.broadcast_to(p, plan.rule.shape).sum()) for p in plan.parts.values())
         parts = {name: number / total for name, number in parts.items()}
-        shares = total_similarity / total if RECORDS in parts else np.zeros(len(row.weight))
+        shares = total_similarity / total
+        distinct = range(len(row.weight)) if RECORDS in parts else range(0)
     else:
-        shares = row.weight / row.weight.sum() if len(row.weight) else row.weight
+        shares = row.weight / max(row.weight.sum(), np.finfo(float).tiny)
+        distinct = range(len(row.weight))
 
     evidence = [
         TransitionEvidence(
@@ -150,7 +153,7 @@ def reason_of(
             similarity=float(total_similarity[i]),
             share=float(shares[i]),
         )
-        for i in range(len(row.weight))
+        for i in distinct
     ]
     return Reason(
         probability=float(plan.rule[0, action]),
