@@ -27,6 +27,7 @@ from pastwise import Goal, Space, TransferLearner, TransitionCounts, load
 from pastwise._files import replacing
 from pastwise.data.counts import Decay
 from pastwise.data.space import Label
+from pastwise.errors import FileError
 from tests.helpers.disk import full_disk
 
 LOG = {
@@ -634,7 +635,7 @@ def test_a_new_file_has_the_usual_permissions(tmp_path: Path) -> None:
 
 
 def test_places_that_cannot_be_written_to(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="is a folder"):
+    with pytest.raises(FileError, match="is a folder"):
         learner().save(tmp_path)
     for folder in (tmp_path / "missing", Path("/sys")):  # not even root can make a file there
         with pytest.raises((OSError, ValueError), match=str(folder)):

@@ -10,8 +10,6 @@ import pytest
 from rich.console import Console
 
 from pastwise import Goal, TransferLearner
-from pastwise import _display as html
-from pastwise._files import staged
 from pastwise.report import terminal
 from pastwise.report.figures import (
     MAX_LABEL,
@@ -83,83 +81,7 @@ def test_claims_page_shows_interval_and_verdict() -> None:
     assert "7 runs. How." in page
 
 
-def test_staged_files_move_in_together(tmp_path: Path) -> None:
-    out = tmp_path / "a" / "b"
-    with staged(out) as folder:
-        (folder / "x").write_text("new")
-        assert not (out / "x").exists()
-    assert [path.name for path in out.iterdir()] == ["x"]
-
-
-def test_staged_failure_leaves_what_was_there(tmp_path: Path) -> None:
-    (tmp_path / "x").write_text("old")
-
-    def fail(folder: Path) -> None:
-        with staged(folder) as stage:
-            (stage / "x").write_text("new")
-            raise RuntimeError("no")
-
-    with pytest.raises(RuntimeError, match="no"):
-        fail(tmp_path)
-    with pytest.raises(RuntimeError, match="no"):
-        fail(tmp_path / "new" / "deep")
-    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("x", "old")]
-
-
-def test_staged_removes_owned_files_that_are_not_written_again(tmp_path: Path) -> None:
-    for name in ("old", "other"):
-        (tmp_path / name).touch()
-    with staged(tmp_path, owned=["old", "x"]) as folder:
-        (folder / "x").touch()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "x"]
-
-
-def test_staged_files_take_no_folders_place(tmp_path: Path) -> None:
-    (tmp_path / "x").mkdir()
-
-    def put() -> None:
-        with staged(tmp_path) as stage:
-            (stage / "x").touch()
-
-    with pytest.raises(ValueError, match="is a folder"):
-        put()
-    assert [path.name for path in tmp_path.iterdir()] == ["x"]
-
-
-def test_staged_failure_leaves_what_came_meanwhile(tmp_path: Path) -> None:
-    new = tmp_path / "new"
-
-    def fail() -> None:
-        with staged(new):
-            (new / "theirs").touch()
-            raise RuntimeError("no")
-
-    with pytest.raises(RuntimeError, match="no"):
-        fail()
-    assert [path.name for path in new.iterdir()] == ["theirs"]
-
-
-# A policy in a notebook and on a terminal.
-
-
-def test_cells_of_html_are_the_darker_the_likelier() -> None:
-    shown = html.rule_table({"cold": {"heat": 0.75, "wait": 0.25}}, [False], 1)
-    assert shown == (
-        "<table><thead><tr><th></th><th>heat</th><th>wait</th></tr></thead>"
-        '<tbody><tr style="opacity:1"><th>cold</th>'
-        '<td style="background:rgba(0,114,178,0.750);color:white">0.750</td>'
-        '<td style="background:rgba(0,114,178,0.250);color:black">0.250</td></tr></tbody></table>'
-    )
-
-
-def test_long_html_says_what_it_leaves_out() -> None:
-    shown = html.rule_table({f"s{i}": {"a": 1.0} for i in range(201)}, [True] * 201, 201)
-    assert "<caption>the first 200 of 201 states</caption>" in shown
-    assert shown.count("<tr") == 1 + 200
-    assert shown.count("opacity:0.45") == 200
-    assert "<caption>" not in html.rule_table(
-        {f"s{i}": {"a": 1.0} for i in range(200)}, [True] * 200, 200
-    )
+# A policy on a terminal.
 
 
 def shown(table: Any, *, colour: bool = False) -> str:
