@@ -14,7 +14,7 @@ from tests.helpers.episodes import door_episodes, with_next_states
 THERMOSTAT = Path(__file__).parents[2] / "examples" / "thermostat"
 LOG = str(THERMOSTAT / "log.csv")
 GOAL = str(THERMOSTAT / "goal.toml")
-COLUMNS = {"state": "room", "action": "did", "episode": "day", "time": "hour"}
+COLUMNS: dict[str, Any] = {"state": "room", "action": "did", "episode": "day", "time": "hour"}
 NEXT_STATES = ["--state", "s", "--action", "a", "--next-state", "n"]
 SHORT_LOG = "s,a,n\na,x,b\nb,y,a\n"
 

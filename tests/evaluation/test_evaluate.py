@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,12 +13,12 @@ from pastwise._numerics.arrays import FloatArray
 from pastwise.evaluation.evaluate import evaluate_rule
 from pastwise.evaluation.result import Evaluation
 from pastwise.report.figures import value_plot
-from pastwise.theory.learning import rule_interval
+from pastwise.theory.learning import gather_evidence, prior_concentration, rule_interval
 from tests.helpers.episodes import DOOR_COLUMNS, door_episodes, with_next_states
 from tests.helpers.oracles import random_rows, simulated_counts
 
 THERMOSTAT = Path(__file__).parents[2] / "examples" / "thermostat"
-COLUMNS = {"state": "room", "action": "did", "episode": "day", "time": "hour"}
+COLUMNS: dict[str, Any] = {"state": "room", "action": "did", "episode": "day", "time": "hour"}
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +112,13 @@ def test_episodes_in_which_records_are_missing_are_taken_in_pieces_with_a_warnin
         "a": list("xyxxy"),
         "n": list("aaaab"),
     }
-    columns = {"state": "s", "action": "a", "next_state": "n", "episode": "e", "time": "t"}
+    columns: dict[str, Any] = {
+        "state": "s",
+        "action": "a",
+        "next_state": "n",
+        "episode": "e",
+        "time": "t",
+    }
     found = pw.TransferLearner(pw.Goal(prefer={"b": 1})).fit(log, **columns)
     with pytest.warns(
         pw.LogWarning, match="1 record in another state than the one before"
@@ -139,7 +146,7 @@ def test_a_reward_is_summed_until_the_end() -> None:
 def test_the_unit_of_the_weights_does_not_matter(weight: float) -> None:
     log = door_episodes()
     log["w"] = [weight] * len(log["s"])
-    columns = {"state": "s", "action": "a", "episode": "e", "time": "t"}
+    columns: dict[str, Any] = {"state": "s", "action": "a", "episode": "e", "time": "t"}
     goal = pw.Goal(prefer={"win": 1})
     plain = pw.TransferLearner(goal).fit(log, **columns).evaluate(samples=50)
     weighted = pw.TransferLearner(goal).fit(log, weight="w", **columns).evaluate(samples=50)
@@ -287,7 +294,9 @@ def test_a_goal_over_actions_is_evaluated_too(learner: pw.TransferLearner, goal:
 
 def test_intervals_of_the_rule_are_those_of_the_beta_marginals(learner: pw.TransferLearner) -> None:
     low, high = learner.rule_intervals()
-    V = learner._fitted.evidence + learner._fitted.prior
+    counts = learner.counts_
+    ideal = learner.goal.on(counts.states, counts.actions)
+    V = gather_evidence(counts, ideal) + prior_concentration(ideal)
     rest = V.sum(axis=-1, keepdims=True) - V
     inner = (V > 0) & (rest > 0)
     np.testing.assert_allclose(
