@@ -72,6 +72,15 @@ def counts_of(log: Transitions, num_states: int, num_actions: int) -> Transition
     )
 
 
+def posterior_mean(counts: TransitionCounts, background: float) -> FloatArray:
+    """(count + background) / total, as a dense tensor [*shape, S, A, S]."""
+    table = np.full(
+        (*counts.shape, len(counts.states), len(counts.actions), len(counts.states)), background
+    )
+    table.reshape(-1)[counts.key] += counts.weight
+    return np.asarray(table / table.sum(axis=-1, keepdims=True))
+
+
 def simulated_counts(
     transition: FloatArray, number: int, rng: np.random.Generator
 ) -> TransitionCounts:
