@@ -11,28 +11,13 @@ from mpmath import mp
 
 from pastwise._numerics import kernels
 
-HARD = [
-    0.0,
-    -5e-324,
-    -1e-300,
-    -1e-16,
-    -0.3,
-    -0.35,
-    -1.0,
-    -700.0,
-    -708.4,
-    -720.0,
-    -744.4,
-    -745.2,
-    -746.0,
-    -1e9,
-    -np.inf,
-]
+NEAR_ZERO = [0.0, -5e-324, -1e-300, -1e-16, -0.3, -0.35, -1.0]
+NEAR_UNDERFLOW = [-700.0, -708.4, -720.0, -744.4, -745.2, -746.0, -1e9, -np.inf]
 
 
 def test_exponentials_and_logarithms_are_right_to_the_last_bits() -> None:
     """Down to the smallest number there is, and to zero below it, at any place of a vector."""
-    values = np.r_[HARD, -np.random.default_rng(0).exponential(50.0, 2001)]
+    values = np.r_[NEAR_ZERO, NEAR_UNDERFLOW, -np.random.default_rng(0).exponential(50.0, 2001)]
     rule = np.stack([np.zeros(len(values)), values], axis=-1).reshape(1, -1)
     log_gamma = np.empty((1, len(values)))
     assert kernels.softmax_rule(np.zeros_like(rule), rule, log_gamma, False, (0, len(values)))
