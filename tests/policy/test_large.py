@@ -98,7 +98,7 @@ TOO_LARGE: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: action_values(model(), wide(MANY, A), np.zeros(MANY), np.ones(MANY), 1000),
         "shorten the horizon",
     ),
-    "evaluation": (lambda: TransferLearner(NEXT).fit(huge()).evaluate(), "too many to evaluate"),
+    "evaluation": (lambda: TransferLearner(NEXT).fit(huge()).evaluate(), "handles at most"),
 }
 
 
