@@ -24,6 +24,7 @@ from pastwise._numerics.streams import Random
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Transitions
 from pastwise.goals.ideal import IdealModel
+from pastwise.theory.fpd import require_feasible
 
 Memory = TypeVar("Memory")
 
@@ -160,6 +161,7 @@ class PlannedRows:
         """The rule of a state: [A]."""
         if self._memory is None:
             row = self._plan.rule[state]
+            require_feasible(row, np.asarray(state))
         else:
             row = self._method.rule(self._memory, np.asarray(state), self._rng)
         probabilities: list[float] = row.tolist()

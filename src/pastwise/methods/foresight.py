@@ -245,6 +245,13 @@ class TLForesight:
     steady: float = 0.01
 
     def __post_init__(self) -> None:
+        is_attitude = hasattr(self.attitude, "deviations") and hasattr(
+            self.attitude, "example_share"
+        )
+        if not is_attitude or isinstance(self.attitude, type):
+            raise ParameterError(
+                f"attitude must be Pessimism() or Optimism(), not {self.attitude!r}"
+            )
         require_horizon(self.horizon)
         require_horizon(self.skill_horizon)
         if not 0 <= self.replan < np.inf:

@@ -22,19 +22,20 @@ from pastwise.methods.registry import register
 from pastwise.models.learned import LearnedModel
 from pastwise.theory.fpd import first_rule, require_feasible, require_horizon
 from pastwise.theory.learning import (
+    checked_prior_count,
     default_prior_count,
-    prior_concentration,
     require_same_sizes,
 )
 
 
 @dataclass
 class LearnedDesign:
-    """Memory: the goal, the model learned so far, and the policy in use."""
+    """Memory: the goal, the model learned so far, the policy in use, and the current plan."""
 
     ideal: IdealModel
     model: LearnedModel
     policy: FixedPolicy | None = None
+    plan: Plan | None = None
 
 
 @register(colour="#E69F00")
@@ -63,17 +64,17 @@ class FPDLearn:
 
     def __post_init__(self) -> None:
         require_horizon(self.horizon)
+        if self.prior_count is not None:
+            checked_prior_count(self.prior_count)
 
     def start(
         self, counts: TransitionCounts, ideal: IdealModel, recent: Transitions | None = None
     ) -> LearnedDesign:
         """Memory of the past log: the model learned from it."""
         require_same_sizes(counts, ideal)
-        if self.prior_count is None:
+        prior_count = self.prior_count
+        if prior_count is None:
             prior_count = default_prior_count(ideal)
-        else:
-            prior_concentration(ideal, self.prior_count)  # refuses one that is not positive
-            prior_count = self.prior_count
         return LearnedDesign(ideal, LearnedModel(counts, prior_count))
 
     def rule(self, memory: LearnedDesign, state: IntArray, rng: Random) -> FloatArray:
@@ -90,21 +91,36 @@ class FPDLearn:
     ) -> None:
         """Learn from one transition of each run."""
         memory.model.observe(state, action, next_state)
+        memory.plan = None
         if memory.policy is not None:
             memory.policy.epoch += 1
 
     def plan(self, memory: LearnedDesign, states: States = EVERY_STATE) -> Plan:
         """The first rule of a fresh horizon, and the value behind it.
 
-        The rule is the ideal rule times exp(value), normalised; only differences of values
-        matter, so the best action of each state has the value 0.
+        The rule is exp(value) times the ideal rule, normalised. So the parts are the value and,
+        where the goal prefers some actions, the logarithm of the ideal rule. Only differences
+        matter: in each state the largest number of a part is 0.
         """
+        if memory.plan is None:
+            memory.plan = self._plan_anew(memory)
+        return memory.plan.at(states)
+
+    def _plan_anew(self, memory: LearnedDesign) -> Plan:
         ideal = memory.ideal
         rule = first_rule(memory.model, ideal, self.horizon)
         require_feasible(rule, np.arange(rule.shape[-2]))
+        is_feasible = rule > 0
 
-        # What the goal wishes of actions is no part of the value; a reward is.
-        wishes = ideal.allowed & ideal.normalised
-        log_preference = log(rule) - np.where(wishes, ideal.log_rule, 0.0)
-        value = log_preference - log_preference.max(axis=-1, keepdims=True)
-        return Plan(rule, {"value": value}).at(states)
+        # A preference for actions is a part of its own; a reward of actions belongs to the value.
+        is_preference = is_feasible & ideal.normalised
+        log_ideal_rule = np.where(is_preference, ideal.log_rule, 0.0)
+        value = np.where(is_feasible, log(rule) - log_ideal_rule, -np.inf)
+        parts = {"value": value - value.max(axis=-1, keepdims=True)}
+
+        # Indifference needs no mention.
+        largest = log_ideal_rule.max(axis=-1, keepdims=True, where=is_feasible, initial=-np.inf)
+        preference = np.where(is_feasible, log_ideal_rule - largest, 0.0)
+        if preference.any():
+            parts["preference"] = preference
+        return Plan(rule, parts)

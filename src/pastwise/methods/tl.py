@@ -17,10 +17,16 @@ from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, batch_ind
 from pastwise._numerics.streams import Random
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Transitions
+from pastwise.errors import ParameterError
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods.base import EVERY_STATE, RECORDS, LiveRows, Plan, States, rows_of
 from pastwise.methods.registry import register
-from pastwise.theory.learning import gather_evidence, learned_rule, prior_concentration
+from pastwise.theory.learning import (
+    checked_prior_count,
+    gather_evidence,
+    learned_rule,
+    prior_concentration,
+)
 from pastwise.theory.similarity import (
     Similarity,
     normalised_similarity,
@@ -76,6 +82,15 @@ class TL:
     prior_count: ArrayLike | None = None
     similarity: Similarity = normalised_similarity
 
+    def __post_init__(self) -> None:
+        if self.prior_count is not None:
+            checked_prior_count(self.prior_count)
+        if not callable(self.similarity):
+            raise ParameterError(
+                "similarity must be a function of (ideal, state, action, next_state), "
+                f"not {self.similarity!r}"
+            )
+
     def start(
         self, counts: TransitionCounts, ideal: IdealModel, recent: Transitions | None = None
     ) -> Evidence:
@@ -109,7 +124,7 @@ class TL:
 
     def plan(self, memory: Evidence, states: States = EVERY_STATE) -> Plan:
         """The learned rule; it is the sum of what the records and the prior carry."""
-        evidence = memory.evidence[..., states, :]
+        evidence = memory.evidence[..., states, :].copy()  # memory goes on learning
         prior = rows_of(memory.prior, states)
         return Plan(
             learned_rule(evidence, prior), {RECORDS: evidence, "prior": prior}, adds_up=True

@@ -17,6 +17,7 @@ from pastwise._numerics.arrays import FloatArray, IntArray
 from pastwise._numerics.streams import Random
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Transitions
+from pastwise.errors import ParameterError
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods.base import EVERY_STATE, Plan, States
 from pastwise.methods.registry import register
@@ -83,7 +84,11 @@ class TLExplore:
     explore: Explorer = field(default_factory=EpsilonGreedy)
 
     def __post_init__(self) -> None:
-        _ = self._gate  # a bad threshold or window is an error now
+        _ = self._tl, self._gate  # hyper-parameters out of range are errors now
+        if not (callable(self.explore) and hasattr(self.explore, "expected_rule")):
+            raise ParameterError(
+                f"explore must be an Explorer, such as EpsilonGreedy(0.3), not {self.explore!r}"
+            )
 
     @cached_property
     def _tl(self) -> TL:

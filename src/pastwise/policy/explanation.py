@@ -82,11 +82,14 @@ class Reason:
     evidence: tuple[TransitionEvidence, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Plain values; None for a part that rules the action out."""
+        parts = {
+            name: number if np.isfinite(number) else None for name, number in self.parts.items()
+        }
         return {
             "probability": self.probability,
             "is_allowed": self.is_allowed,
-            "parts": dict(self.parts),
+            "parts": parts,
             "adds_up": self.adds_up,
             "evidence": [each.to_dict() for each in self.evidence],
         }

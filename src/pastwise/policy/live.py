@@ -14,7 +14,7 @@ import numpy as np
 
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import Label
-from pastwise.errors import LabelError, LogWarning, ParameterError
+from pastwise.errors import LogWarning, ParameterError, UnknownLabelError
 from pastwise.methods.base import LiveRows, PlannedRows
 from pastwise.policy.rule import known_index
 from pastwise.policy.state import PolicyState
@@ -57,9 +57,9 @@ class LivePolicy:
         self._refuse = policy.settings.on_unseen == "refuse"
 
         # Sources of random numbers: for decisions, and for methods that explore.
-        deciding, exploring = np.random.default_rng(seed).spawn(2)
+        deciding, self._exploring = np.random.default_rng(seed).spawn(2)
         self._uniform = _uniform_numbers(deciding)
-        self._rows = _live_rows(policy, exploring)
+        self._rows = _live_rows(policy, self._exploring)
 
         # Indices of the labels that the loop has used; `observe` keeps its own dictionary of
         # states that records may leave, which terminal states are not.
@@ -106,8 +106,10 @@ class LivePolicy:
         self._seen[key] = self._seen.get(key, 0) + 1
 
     def rule(self, state: Label) -> dict[Label, float]:
-        """The rule that the next decision in a state is sampled from."""
+        """The rule that the next decision in a state is sampled from; asking changes nothing."""
+        random_state = self._exploring.bit_generator.state
         row = self._row(state)
+        self._exploring.bit_generator.state = random_state
         total = sum(row)
         return {action: weight / total for action, weight in zip(self._actions, row, strict=True)}
 
@@ -144,8 +146,9 @@ class LivePolicy:
             s = self._counts.states.index(state)
             a = self._counts.actions.index(action)
             n = self._counts.states.index(next_state)
-        except LabelError as error:
-            raise LabelError(f"{error}; TransferLearner.observe learns new labels") from None
+        except UnknownLabelError as error:
+            error.advice = "TransferLearner.observe learns new labels"
+            raise
         self._state_index[next_state] = n
         self._action_index[action] = a
         return s, a, n

@@ -73,6 +73,8 @@ class Gate:
     window: int = 10
 
     def __post_init__(self) -> None:
+        if not isinstance(self.window, (int, np.integer)):
+            raise ParameterError(f"the window must be a whole number, not {self.window!r}")
         if self.window < 1:
             raise ParameterError(f"the window must hold at least one record, not {self.window}")
         if not 0 <= self.threshold <= 1:
@@ -163,8 +165,8 @@ class UCB:
     width: float = 0.5
 
     def __post_init__(self) -> None:
-        if not self.width >= 0:
-            raise ParameterError(f"the width must be at least 0, not {self.width}")
+        if not 0 <= self.width < np.inf:
+            raise ParameterError(f"the width must be finite and at least 0, not {self.width}")
 
     def __call__(self, here: Here, rng: Random) -> FloatArray:
         """The rule to act by: [..., A]; equals share it."""
@@ -194,12 +196,12 @@ class PosteriorSampling:
     def __call__(self, here: Here, rng: Random) -> FloatArray:
         """The rule to act by: [..., A]."""
         columns = [rng.random(here.learned.shape[:-1]) for _ in range(here.learned.shape[-1])]
-        gamma = gammaincinv(
-            np.where(here.evidence > 0, here.evidence, 1.0), np.stack(columns, axis=-1)
-        )
-        drawn = np.where(here.evidence > 0, gamma, 0.0)
-        empty = drawn.sum(axis=-1, keepdims=True) == 0  # all underflowed: so little is known
-        return normalise(np.where(empty, here.learned, drawn))
+        has_evidence = here.evidence > 0
+        shape = np.where(has_evidence, here.evidence, 1.0)
+        gamma = gammaincinv(shape, np.stack(columns, axis=-1))
+        sampled = np.where(has_evidence, gamma, 0.0)
+        empty = sampled.sum(axis=-1, keepdims=True) == 0  # all underflowed: so little is known
+        return normalise(np.where(empty, here.learned, sampled))
 
     def expected_rule(self, here: Here) -> FloatArray:
         """The mean of the Dirichlet posterior, the learned rule: [..., A]."""

@@ -94,17 +94,7 @@ def prior_concentration(ideal: IdealModel, prior_count: ArrayLike | None = None)
     prior_count : scalar, or a table broadcastable to [S, A, S], optional
         nu_0; `default_prior_count` if absent.
     """
-    if prior_count is None:
-        prior_count = default_prior_count(ideal)
-    nu = np.asarray(prior_count, dtype=np.float64)
-    invalid = ~(np.isfinite(nu) & (nu > 0))
-    if invalid.any():
-        where = where_first(invalid)
-        place = str(list(where)) if where else ""
-        raise ParameterError(
-            f"prior_count{place} is {nu[where]}; prior counts must be finite and positive"
-        )
-
+    nu = checked_prior_count(default_prior_count(ideal) if prior_count is None else prior_count)
     S = ideal.num_states
     A = ideal.num_actions
     if nu.ndim == 0:
@@ -115,6 +105,22 @@ def prior_concentration(ideal: IdealModel, prior_count: ArrayLike | None = None)
         depends_on_next_state = nu.shape[-1] > 1
         table = full.sum(axis=-1) if depends_on_next_state else full[..., 0] * S
     return np.where(ideal.allowed, table, 0.0)
+
+
+def checked_prior_count(prior_count: ArrayLike) -> FloatArray:
+    """Prior counts as an array, after checking that they are finite and positive."""
+    try:
+        nu = np.asarray(prior_count, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"prior_count must be a number, not {prior_count!r}") from None
+    invalid = ~(np.isfinite(nu) & (nu > 0))
+    if invalid.any():
+        where = where_first(invalid)
+        place = str(list(where)) if where else ""
+        raise ParameterError(
+            f"prior_count{place} is {nu[where]}; prior counts must be finite and positive"
+        )
+    return nu
 
 
 # Weights of the records
