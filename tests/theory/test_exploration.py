@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pastwise._numerics.arrays import FloatArray, normalise
-from pastwise.data.counts import TransitionCounts
-from pastwise.data.records import Transitions
-from pastwise.data.space import Space
-from pastwise.goals.ideal import IdealModel
-from pastwise.methods.tl import TL
-from pastwise.methods.tl_explore import TLExplore
-from pastwise.theory.exploration import UCB, EpsilonGreedy, Gate, Here, PosteriorSampling
+from pastwise.theory.exploration import (
+    UCB,
+    EpsilonGreedy,
+    Explorer,
+    Gate,
+    Here,
+    PosteriorSampling,
+)
 
 similarities = st.lists(st.integers(0, 8).map(lambda eighths: eighths / 8), max_size=12)
 
@@ -154,22 +155,21 @@ def test_posterior_sampling_of_next_to_nothing_and_of_the_forbidden() -> None:
     assert rule.sum() == pytest.approx(1)
 
 
-def test_no_exploration_while_the_gate_is_closed() -> None:
-    """Paper: Algorithm 1 [alg:alg_exploration], its outer condition."""
-    ideal = IdealModel.of([0.98, 0.02], num_actions=2)
-    records = (
-        np.array([[0, 0], [1, 1]]),
-        np.zeros((2, 2), dtype=np.int64),
-        np.array([[0, 0], [1, 1]]),
+@pytest.mark.parametrize("explore", [EpsilonGreedy(), UCB(), PosteriorSampling()])
+def test_expected_rule_is_the_mean_over_random_numbers(explore: Explorer) -> None:
+    """20,000 samples: every mean lies within 6 standard errors, or is the same number."""
+    number = 20_000
+    place = here([2.0, 0.5, 0.0, 1.0], [3, 2, 0, 2], [1 / 3, 1 / 3, 0.0, 1 / 3])
+    copies = Here(
+        learned=np.broadcast_to(place.learned, (number, 4)),
+        uniform=np.broadcast_to(place.uniform, (number, 4)),
+        evidence=np.broadcast_to(place.evidence, (number, 4)),
+        records=np.broadcast_to(place.records, (number, 4)),
     )
-    counts = TransitionCounts.from_records(*records, Space.of_size(2), Space.of_size(2))
-    agent = TLExplore(TL(ideal), Gate(threshold=0.5, window=2), UCB())
-    memory = agent.start(counts, Transitions(*records))
-    rule = agent.rule(memory, np.array([0, 1]), np.random.default_rng(0))
-    assert rule[0, 0] > 0.99, "the first run's records serve the goal: its gate is closed"
-    np.testing.assert_array_equal(rule[1], [0, 1])
-    agent.observe(memory, np.array([0, 1]), np.array([0, 1]), np.array([0, 1]))
-    np.testing.assert_array_equal(memory.records[1], [[0, 0], [2, 1]])
+    rules = explore(copies, np.random.default_rng(0))
+    standard_error = rules.std(axis=0) / np.sqrt(number)
+    difference = np.abs(rules.mean(axis=0) - explore.expected_rule(place))
+    assert (difference <= 6 * standard_error + 1e-12).all()
 
 
 def test_defaults_are_those_of_the_paper() -> None:
@@ -182,12 +182,14 @@ def test_defaults_are_those_of_the_paper() -> None:
     ("make", "arguments", "message"),
     [
         (Gate, {"window": 0}, "the window must hold at least one record, not 0"),
+        (Gate, {"window": 2.5}, "the window must be a whole number, not 2.5"),
         (Gate, {"threshold": -0.1}, r"the threshold must lie in \[0, 1\], not -0.1"),
         (Gate, {"threshold": 1.1}, r"the threshold must lie in \[0, 1\], not 1.1"),
         (Gate, {"threshold": np.nan}, r"the threshold must lie in \[0, 1\], not nan"),
         (EpsilonGreedy, {"epsilon": -0.1}, r"epsilon must lie in \[0, 1\], not -0.1"),
         (EpsilonGreedy, {"epsilon": 1.1}, r"epsilon must lie in \[0, 1\], not 1.1"),
-        (UCB, {"width": -1.0}, "the width must be at least 0, not -1.0"),
+        (UCB, {"width": -1.0}, "the width must be finite and at least 0, not -1.0"),
+        (UCB, {"width": np.inf}, "the width must be finite and at least 0, not inf"),
         (EpsilonGreedy, {"epsilon": np.nan}, r"epsilon must lie in \[0, 1\], not nan"),
     ],
 )
