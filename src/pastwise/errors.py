@@ -118,7 +118,7 @@ class WorkerError(PastwiseError, ChildProcessError):
 
 
 class NotFittedError(PastwiseError, ValueError, AttributeError):
-    """A learner was asked for something before it learned from a log."""
+    """A learner cannot answer before it has learned from a log."""
 
 
 class MissingDependencyError(PastwiseError, ImportError):

@@ -100,3 +100,14 @@ def test_sample_returns_each_index_in_proportion() -> None:
     uniform = (np.arange(1000) + 0.5) / 1000
     sampled = nx.sample(np.broadcast_to([0.2, 0.5, 0.3], (1000, 3)), uniform)
     assert np.bincount(sampled).tolist() == [200, 500, 300]
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (1, 2), (3, 1), (1, 1), (4, 3, 2), (4, 1, 2), (4, 1, 1)])
+def test_entries_are_those_of_the_full_table(shape: tuple[int, ...]) -> None:
+    table = np.arange(float(np.prod(shape))).reshape(shape)
+    full = np.broadcast_to(table, (*shape[:-2], 3, 2))
+    row = np.array([2, 0, 0, 1])
+    column = np.array([1, 1, 0, 0])
+    np.testing.assert_array_equal(nx.entries(table, row, column), full[..., row, column])
+    np.testing.assert_array_equal(nx.entries(table, row, 1), full[..., row, 1])
+    np.testing.assert_array_equal(nx.entries(table, 2, 1), full[..., 2, 1])

@@ -165,7 +165,8 @@ def test_one_per_epoch_until_the_end() -> None:
 
 # Transitions and logs
 
-S, A = 3, 4
+S = 3
+A = 4
 IDEALS = {
     "next states": lambda rng: IdealModel.of([0.5, 0.3, 0.2], num_actions=A),
     "states and next states": lambda rng: IdealModel.of(random_rows(rng, S, 1, S), num_actions=A),

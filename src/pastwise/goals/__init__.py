@@ -1,1 +1,1 @@
-"""What is wanted: in words, as an ideal, as a utility."""
+"""What is wanted: stated by labels, as an ideal distribution, as a utility."""

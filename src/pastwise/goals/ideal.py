@@ -133,7 +133,7 @@ class IdealModel:
         Parameters
         ----------
         reward : broadcastable to [S, A, S]
-            A last axis of length 1 is a reward of the state and action, whatever follows: it
+            A last axis of length 1 is a reward of the state and action, for any next state: it
             becomes the factor of the decision rule.
         temperature : float
             A lower temperature follows the reward more strictly.

@@ -5,17 +5,17 @@ and no keys but text, so:
 
 - a list that stands for a label is a tuple, such as ``["north", 1]`` for a state of two fields;
 - a list of pairs stands for a mapping, such as ``[["mild", 2], ["warm", 1]]``; `to_plain` writes
-  mappings this way, whatever the type of their labels.
+  mappings this way, so that labels of any type keep it.
 """
 
 from __future__ import annotations
 
 import difflib
+import sys
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -48,7 +48,7 @@ def require_known_keys(content: Iterable[str], known: Sequence[str]) -> None:
         raise GoalError(f"unknown key {name!r} in the goal; {hint}", part=name)
 
 
-def as_label(value: Any) -> Label:
+def as_label(value: object) -> Label:
     """A label, given as itself or as a list that stands for a tuple."""
     if isinstance(value, list):
         return tuple(as_label(part) for part in value)
@@ -57,7 +57,7 @@ def as_label(value: Any) -> Label:
     return value
 
 
-def as_mapping(part: str, value: Any) -> Mapping[Any, Any]:
+def as_mapping(part: str, value: object) -> Mapping[Label, object]:
     """Labels with values, given as a mapping or as a list of pairs."""
     mapping = _from_pairs(part, value)
     if not isinstance(mapping, Mapping):
@@ -65,12 +65,11 @@ def as_mapping(part: str, value: Any) -> Mapping[Any, Any]:
     return mapping
 
 
-def _from_pairs(part: str, value: Any) -> Any:
+def _from_pairs(part: str, value: object) -> object:
     """Lists of pairs as mappings, at every level; anything else as it is."""
-    is_list_of_pairs = isinstance(value, list) and all(
-        isinstance(pair, list) and len(pair) == 2 for pair in value
-    )
-    if not is_list_of_pairs:
+    if not isinstance(value, list):
+        return value
+    if not all(isinstance(pair, list) and len(pair) == 2 for pair in value):
         return value
     mapping = {}
     for label, inner in value:
@@ -78,7 +77,7 @@ def _from_pairs(part: str, value: Any) -> Any:
     return mapping
 
 
-def _named_label(part: str, value: Any) -> Label:
+def _named_label(part: str, value: object) -> Label:
     """`as_label`, with the part of the goal in the error."""
     try:
         return as_label(value)
@@ -86,7 +85,7 @@ def _named_label(part: str, value: Any) -> Label:
         raise GoalError(f"{part}: {error}", part) from None
 
 
-def as_weights(part: str, value: Any) -> dict[Label, float]:
+def as_weights(part: str, value: object) -> dict[Label, float]:
     """Labels with positive weights; a label alone, or in a list, has weight 1."""
     value = _from_pairs(part, value)
     if isinstance(value, Mapping):
@@ -108,7 +107,7 @@ def as_weights(part: str, value: Any) -> dict[Label, float]:
     return weights
 
 
-def _checked_label(part: str, value: Any) -> Label:
+def _checked_label(part: str, value: object) -> Label:
     """`checked_label` of a label or list, with the part of the goal in the error."""
     try:
         return checked_label(as_label(value))
@@ -116,27 +115,30 @@ def _checked_label(part: str, value: Any) -> Label:
         raise GoalError(f"{part}: {error}", part) from None
 
 
-def as_number(part: str, value: Any) -> float:
+def as_number(part: str, value: object) -> float:
     """A finite number."""
     if not is_finite_number(value):
         raise GoalError(f"{part}: {value!r} is not a finite number", part)
     return float(value)
 
 
-def is_finite_number(value: Any) -> bool:
+def is_finite_number(value: object) -> TypeGuard[float]:
     """Whether a value is a finite number; booleans are none."""
-    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    return is_number and isfinite(value)
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, (np.integer, np.floating)):
+        value = value.item()
+    return isinstance(value, (int, float)) and abs(value) <= sys.float_info.max
 
 
-def as_forbidden(value: Any) -> tuple[Forbidden, ...]:
+def as_forbidden(value: object) -> tuple[Forbidden, ...]:
     """Pairs of a state and an action, each given as a pair or as a mapping with these names."""
     if not isinstance(value, (list, tuple)):
         raise _not_a_pair(value)
     return tuple(_forbidden_pair(pair) for pair in value)
 
 
-def _forbidden_pair(pair: Any) -> Forbidden:
+def _forbidden_pair(pair: object) -> Forbidden:
     if isinstance(pair, Mapping):
         if "action" not in pair or not set(pair) <= {"state", "action"}:
             raise _not_a_pair(pair)
@@ -149,11 +151,11 @@ def _forbidden_pair(pair: Any) -> Forbidden:
     return _named_label("forbid", state), _named_label("forbid", action)
 
 
-def _not_a_pair(value: Any) -> GoalError:
+def _not_a_pair(value: object) -> GoalError:
     return GoalError(f"forbid takes pairs of a state and an action, not {value!r}", "forbid")
 
 
-def to_plain(value: Any) -> Any:
+def to_plain(value: object) -> object:
     """A part of a goal in the types that JSON knows; mappings become lists of pairs."""
     if isinstance(value, np.generic):
         return value.item()

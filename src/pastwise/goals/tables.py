@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -87,7 +86,7 @@ def field_values(name: str, states: Space) -> tuple[Space, IntArray]:
     return states.field(name)
 
 
-def numbers(part: str, table: Mapping[Any, Any], states: Space, actions: Space) -> FloatArray:
+def numbers(part: str, table: Mapping[Label, object], states: Space, actions: Space) -> FloatArray:
     """Numbers of transitions; what is not named has 0.
 
     Returns
