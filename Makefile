@@ -1,12 +1,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable
+LOG := examples/thermostat/log.csv
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint docs bench clean
 
-demo: .venv/ready
-	$(BIN)/pastwise learn examples/thermostat/log.csv --state room --action did --episode day --time hour \
-		--goal examples/thermostat/goal.toml --output thermostat.safetensors
+demo: .venv/demo
+	$(BIN)/pastwise validate $(LOG) --state room --action did --episode day --time hour
+	$(BIN)/pastwise learn $(LOG) --state room --action did --episode day --time hour \
+		--goal examples/thermostat/goal.toml --no-verdict --output thermostat.safetensors
 	$(BIN)/pastwise explain thermostat.safetensors cool heat
+	$(BIN)/pastwise evaluate thermostat.safetensors $(LOG)
 	$(BIN)/pastwise reproduce
 
 test: lint
@@ -18,14 +22,24 @@ lint: .venv/ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+docs: .venv/ready
+	$(BIN)/python -m sphinx -q --fail-on-warning --keep-going docs docs/_build
+	@echo "Open docs/_build/index.html"
+
 bench: .venv/ready
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
+	$(INSTALL) '.[bench]'
 	$(BIN)/python -m benchmarks
+
+# The demo needs the runtime and figures only; everything else needs the tools as well.
+.venv/demo: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(INSTALL) '.[plot]'
+	@touch $@
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
-	@touch $@
+	$(INSTALL) '.[dev]'
+	@touch $@ .venv/demo
 
 clean:
-	rm -rf .venv reproduction thermostat.safetensors
+	rm -rf .venv docs/_build docs/reference/api reproduction thermostat.safetensors

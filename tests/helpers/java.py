@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 
-def _has_java() -> bool:
+def has_java() -> bool:
     """Whether there is Java where Spark looks for it."""
     home = os.environ.get("JAVA_HOME")
     return shutil.which("java", path=str(Path(home) / "bin") if home else None) is not None
 
 
 needs_java = pytest.mark.skipif(
-    not _has_java(),
+    not has_java(),
     reason="there is no Java, which Spark needs: install Java 17 or later, or set JAVA_HOME",
 )

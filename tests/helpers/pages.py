@@ -1,0 +1,154 @@
+"""Code blocks of a Markdown page, run in order as a reader would type them.
+
+    python pages.py PAGE [--update]
+
+runs the blocks of one page in the current folder: ``python`` blocks share one namespace, ``sh``
+blocks go to bash, where ``pastwise`` is this interpreter's, and a ``toml`` block whose first line
+is a comment with a file name is written to that file. An ``output`` block is what the block before
+it prints; ``...`` stands for any text. With ``--update`` the page gets the outputs of this run.
+
+Comments before a block change how it runs: ``<!-- not run: REASON -->`` leaves it out, and
+``<!-- exit code: N -->`` expects that code of a shell block.
+"""
+
+import doctest
+import io
+import os
+import re
+import subprocess
+import sys
+import warnings
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+FENCE = re.compile(
+    r"(?:^<!-- (?P<mark>not run|exit code): (?P<value>[^\n]+) -->\n+)?"
+    r"^```(?P<language>\w*)\n(?P<code>.*?)^```$",
+    re.DOTALL | re.MULTILINE,
+)
+FILE = re.compile(r"# ([\w.-]+\.toml)\n")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A code block.
+
+    Attributes
+    ----------
+    line : int
+        Line of the page on which the code begins.
+    not_run : str or None
+        Reason why the block is not run.
+    exit_code : int
+        What a shell block exits with.
+    output : str or None
+        What the block prints, where the page shows it.
+    """
+
+    language: str
+    code: str
+    line: int
+    not_run: str | None = None
+    exit_code: int = 0
+    output: str | None = None
+
+
+def blocks_of(text: str) -> list[Block]:
+    """Blocks of a page in order; an output belongs to the block before it."""
+    blocks: list[Block] = []
+    for found in FENCE.finditer(text):
+        language = found["language"]
+        code = found["code"]
+        if language == "output":
+            previous = blocks.pop()
+            block = Block(**{**vars(previous), "output": code})
+        else:
+            line = text.count("\n", 0, found.start("code")) + 1
+            not_run = found["value"] if found["mark"] == "not run" else None
+            exit_code = int(found["value"]) if found["mark"] == "exit code" else 0
+            block = Block(language, code, line, not_run, exit_code)
+        blocks.append(block)
+    return blocks
+
+
+def run_page(page: Path, update: bool = False) -> None:
+    """Run the blocks of a page; the first that fails raises."""
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    text = page.read_text(encoding="utf-8")
+    for block in blocks_of(text):
+        if block.not_run:
+            continue
+        place = f"{page}, line {block.line}"
+        printed = None
+        if block.language == "python":
+            printed = _run_python(block, place, namespace)
+        elif block.language == "sh":
+            printed = _run_shell(block, place)
+        elif block.language == "toml":
+            _write_file(block)
+        if printed is None or block.output is None:
+            continue
+        if not update:
+            _compare(printed, block.output, place)
+        elif not _equal(printed, block.output):
+            old = f"{block.code}```\n\n```output\n{block.output}```"
+            text = text.replace(old, f"{block.code}```\n\n```output\n{_tidy(printed)}```")
+            page.write_text(text, encoding="utf-8")
+
+
+def _run_python(block: Block, place: str, namespace: dict[str, Any]) -> str:
+    """Run Python code; return what it prints."""
+    code = compile("\n" * (block.line - 1) + block.code, place, "exec")
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        exec(code, namespace)
+    return printed.getvalue()
+
+
+def _run_shell(block: Block, place: str) -> str:
+    """Run shell commands; return what they print to stdout."""
+    done = subprocess.run(
+        ["bash", "-eu", "-o", "pipefail", "-c", _pastwise_function() + block.code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "PYTHONUTF8": "1"},
+    )
+    if done.returncode != block.exit_code:
+        raise AssertionError(f"{place}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def _pastwise_function() -> str:
+    """A shell function that calls this interpreter's command line."""
+    return f'pastwise() {{ "{sys.executable}" -m pastwise "$@"; }}\n'
+
+
+def _write_file(block: Block) -> None:
+    name = FILE.match(block.code)
+    if name:
+        Path(name[1]).write_text(block.code, encoding="utf-8")
+
+
+def _compare(printed: str, expected: str, place: str) -> None:
+    if not _equal(printed, expected):
+        raise AssertionError(f"{place} prints\n{_tidy(printed)}\nand the page says\n{expected}")
+
+
+def _equal(printed: str, expected: str) -> bool:
+    checker = doctest.OutputChecker()
+    return checker.check_output(_tidy(expected), _tidy(printed), doctest.ELLIPSIS)
+
+
+def _tidy(text: str) -> str:
+    """The text without spaces at the ends of lines and without empty lines at its own ends."""
+    lines = [line.rstrip() for line in text.strip("\n").splitlines()]
+    return "\n".join([*lines, ""])
+
+
+if __name__ == "__main__":
+    # A warning that the page does not show would puzzle its reader.
+    warnings.filterwarnings("error", module="pastwise")
+    run_page(Path(sys.argv[1]), update="--update" in sys.argv[2:])
