@@ -6,6 +6,7 @@ that lists the public names. The pages are not kept in git, so that they cannot 
 
 import inspect
 import pkgutil
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -94,7 +95,7 @@ def show_as_typed(
     app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
 ) -> None:
     """Show the indented formulas of a module's docstring, and shapes such as [*B, S], as typed."""
-    lines[:] = [line.replace("[*", r"[\*") for line in lines]
+    lines[:] = [re.sub(r"\*(\w+[,\]])", r"\\*\1", line) for line in lines]
     if what != "module":
         return
     shown: list[str] = []

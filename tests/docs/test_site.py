@@ -58,11 +58,10 @@ def _broken(pages: dict[Path, Page]) -> list[str]:
             if target.scheme or target.netloc:
                 continue
             file = (path.parent / unquote(target.path)).resolve() if target.path else path
-            if not file.exists():
+            heading = unquote(target.fragment)
+            lost = bool(heading) and file in pages and heading not in pages[file].anchors
+            if lost or not file.exists():
                 broken.append(f"{path.name}: {link}")
-            elif target.fragment and file in pages:
-                if unquote(target.fragment) not in pages[file].anchors:
-                    broken.append(f"{path.name}: {link}")
     return broken
 
 

@@ -2,10 +2,11 @@
 
     python pages.py PAGE [--update]
 
-runs the blocks of one page in the current folder: ``python`` blocks share one namespace, ``sh``
-blocks go to bash, where ``pastwise`` is this interpreter's, and a ``toml`` block whose first line
-is a comment with a file name is written to that file. An ``output`` block is what the block before
-it prints; ``...`` stands for any text. With ``--update`` the page gets the outputs of this run.
+runs the blocks of one page in a temporary folder with a copy of ``examples``. ``python`` blocks
+share one namespace; ``sh`` blocks go to bash, where ``pastwise`` is this interpreter's; a ``toml``
+block whose first line is a comment with a file name is written to that file. An ``output`` block is
+what the block before it prints; ``...`` stands for any text. With ``--update`` the page gets the
+outputs of this run.
 
 Comments before a block change how it runs: ``<!-- not run: REASON -->`` leaves it out, and
 ``<!-- exit code: N -->`` expects that code of a shell block.
@@ -15,13 +16,17 @@ import doctest
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 import warnings
-from contextlib import redirect_stdout
+from contextlib import chdir, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 FENCE = re.compile(
     r"(?:^<!-- (?P<mark>not run|exit code): (?P<value>[^\n]+) -->\n+)?"
@@ -151,4 +156,7 @@ def _tidy(text: str) -> str:
 if __name__ == "__main__":
     # A warning that the page does not show would puzzle its reader.
     warnings.filterwarnings("error", module="pastwise")
-    run_page(Path(sys.argv[1]), update="--update" in sys.argv[2:])
+    page = Path(sys.argv[1]).resolve()
+    with TemporaryDirectory() as folder, chdir(folder):
+        shutil.copytree(EXAMPLES, "examples")
+        run_page(page, update="--update" in sys.argv[2:])
