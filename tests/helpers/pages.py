@@ -26,6 +26,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pastwise
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 FENCE = re.compile(
@@ -119,11 +121,18 @@ def _run_shell(block: Block, place: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "PYTHONUTF8": "1"},
+        env={**os.environ, **_environment()},
     )
     if done.returncode != block.exit_code:
         raise AssertionError(f"{place}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
+
+
+def _environment() -> dict[str, str]:
+    """Plain output of a fixed width, from the package that the Python blocks import as well."""
+    package = Path(pastwise.__file__).parent
+    plain = {"COLUMNS": "80", "NO_COLOR": "1", "PYTHONUTF8": "1"}
+    return {**plain, "PYTHONPATH": str(package.parent)}
 
 
 def _pastwise_function() -> str:
