@@ -12,8 +12,6 @@ from tests.helpers.pages import blocks_of
 ROOT = Path(__file__).parents[2]
 RUNNER = ROOT / "tests" / "helpers" / "pages.py"
 RUN = ("python", "sh")
-WAITING = ("foresight", "gymnasium-and-minari", "is-it-better", "running-loop")
-"""Pages with code that runs once methods have their new contract."""
 
 
 def pages() -> list[Path]:
@@ -28,8 +26,6 @@ def pages() -> list[Path]:
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
 def test_code_blocks_run(page: Path) -> None:
-    if page.stem in WAITING:
-        pytest.skip("waits for the new contract of methods")
     if "pyspark" in page.read_text(encoding="utf-8") and not has_java():
         pytest.skip("Spark needs Java 17 or later")
     command = [sys.executable, str(RUNNER), str(page)]
