@@ -60,6 +60,8 @@ def _first_page() -> str:
     ]
     for name in sorted(pastwise.__all__, key=str.lower):
         public = getattr(pastwise, name)
+        if inspect.ismodule(public):
+            continue
         summary = (inspect.getdoc(public) or "").partition("\n\n")[0].replace("\n", " ")
         lines += [
             f"   * - :py:obj:`pw.{name} <{public.__module__}.{public.__qualname__}>`",
