@@ -32,6 +32,15 @@ def test_indices_of_many_labels() -> None:
     assert WEATHER.indices([]).shape == (0,)
 
 
+def test_indices_of_a_range_of_numbers() -> None:
+    np.testing.assert_array_equal(Space.of_size(5).indices(range(3)), [0, 1, 2])
+    np.testing.assert_array_equal(Space.of_size(5).indices(range(1, 3)), [1, 2])
+    np.testing.assert_array_equal(Space([2, 0, 1]).indices(range(3)), [1, 2, 0])
+    assert Space.of_size(5).indices(range(3)).dtype == np.int64
+    with pytest.raises(UnknownLabelError, match="unknown label 5"):
+        Space.of_size(5).indices(range(6))
+
+
 def test_labels_may_be_anything_hashable() -> None:
     space = Space([("north", 1), None, 2.5])
     assert space.index(None) == 1
@@ -312,6 +321,11 @@ def test_union_of_a_space_and_a_part_of_it_is_the_larger_one_in_its_order() -> N
     part = Space(["hot", "cold"])
     assert WEATHER.union(part) is WEATHER
     assert part.union(WEATHER) is WEATHER
+
+
+def test_union_of_spaces_of_numbers_is_the_larger_one() -> None:
+    assert Space.of_size(3).union(Space.of_size(5)) == Space.of_size(5)
+    assert Space.of_size(5).union(Space.of_size(3)) == Space.of_size(5)
 
 
 def test_union_of_overlapping_spaces_is_sorted() -> None:

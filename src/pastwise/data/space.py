@@ -200,6 +200,8 @@ class Space:
 
     def indices(self, labels: Iterable[Label]) -> IntArray:
         """Indices of many labels."""
+        if isinstance(labels, range) and self.labels[: len(labels)] == labels:
+            return np.arange(len(labels), dtype=np.int64)
         return np.array([self.index(label) for label in labels], dtype=np.int64)
 
     def _find_label(self, label: Label) -> int | None:
@@ -239,11 +241,17 @@ class Space:
             raise ParameterError(
                 f"spaces with the fields {self.fields} and {other.fields} cannot be united"
             )
-        if all(label in self for label in other.labels):
+        if self._includes(other):
             return self
-        if all(label in other for label in self.labels):
+        if other._includes(self):
             return other
         return Space.sorted([*self.labels, *other.labels], self.fields)
+
+    def _includes(self, other: Space) -> bool:
+        """Whether every label of the other space is one of this space."""
+        if isinstance(self.labels, range) and isinstance(other.labels, range):
+            return len(other) <= len(self)
+        return all(label in self for label in other.labels)
 
 
 def _find_number(label: Label, size: int) -> int | None:
