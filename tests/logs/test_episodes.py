@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from pastwise import Columns, LogWarning, Space, TransitionCounts, count_transitions
 from pastwise.data.records import Episodes
+from pastwise.errors import LogError, PastwiseError
 from pastwise.logs.episodes import read_episodes
 
 STATES, ACTIONS = Space("abc"), Space("xy")
@@ -97,7 +98,7 @@ def test_pieces_are_those_of_a_plain_loop(rows: list[Row]) -> None:
         if expected:
             assert pieces(read_episodes(table, columns, STATES, ACTIONS)) == expected
         else:
-            with pytest.raises(ValueError, match="no usable transition"):
+            with pytest.raises(LogError, match="no usable transition"):
                 read_episodes(table, columns, STATES, ACTIONS)
 
 
@@ -157,7 +158,7 @@ def test_next_states_that_lead_elsewhere_break_the_chain(told: list[Told]) -> No
     expected, broken = literal_chains(told)
     for table in (told_table(told), told_table(told[::-1]), pl.DataFrame(told_table(told)).lazy()):
         if not expected:
-            with pytest.raises(ValueError, match="no usable transition"):
+            with pytest.raises(LogError, match="no usable transition"):
                 read_episodes(table, NEXT, STATES, ACTIONS)
             continue
         with warnings.catch_warnings(record=True) as caught:
@@ -211,7 +212,7 @@ def test_propensities_go_along_and_those_of_unusable_records_do_not_matter() -> 
 def test_a_bad_propensity_is_named(value: float | None) -> None:
     rows = [*WALK[:2], (7, 1, "b", "y", value), *WALK[3:]]
     with pytest.raises(
-        ValueError, match=r"'chance' is .* in episode 7 at 1; it must lie in \(0, 1\]"
+        LogError, match=r"'chance' is .* in episode 7 at 1; it must lie in \(0, 1\]"
     ):
         read_episodes(table_of(rows), COLUMNS, STATES, ACTIONS, "chance")
 
@@ -278,7 +279,7 @@ def test_weights_ages_and_tasks_do_not_matter() -> None:
             Columns.of("room", "did", "then", episode="who"),
             (STATES, ACTIONS),
             None,
-            "beside that of the next state",
+            "next to that of the next state",
         ),
         (
             Columns.of("room", "did", "then", time="t"),
@@ -314,7 +315,7 @@ def test_weights_ages_and_tasks_do_not_matter() -> None:
 def test_what_does_not_fit_is_named(
     columns: Columns, spaces: tuple[Space, Space], propensity: str | None, message: str
 ) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(PastwiseError, match=message):
         read_episodes(table_of(WALK), columns, *spaces, propensity)
 
 

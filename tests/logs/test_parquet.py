@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import pastwise as pw
+from pastwise.errors import LogError, ParameterError
 from pastwise.logs import parquet as codes
 from pastwise.logs.columns import Columns
 
@@ -74,7 +75,7 @@ def test_terminal_states_and_labels_that_occur_in_bad_records_only(tmp_path: Pat
 def test_one_column_may_serve_twice(tmp_path: Path) -> None:
     log = table(50, 4, 3)
     pq.write_table(log, tmp_path / "log.parquet")
-    with pytest.raises(ValueError, match="named twice"):
+    with pytest.raises(ParameterError, match="named twice"):
         pw.count_transitions(tmp_path / "log.parquet", "s", "a", "s")
 
 
@@ -103,16 +104,16 @@ def test_what_is_not_text_goes_to_the_engine(tmp_path: Path) -> None:
 def test_errors_are_the_engines(tmp_path: Path) -> None:
     path = tmp_path / "log.parquet"
     path.write_bytes(b"PAR1 and then nothing")
-    with pytest.raises(ValueError, match=r"log\.parquet: cannot be read"):
+    with pytest.raises(LogError, match=r"log\.parquet: cannot be read"):
         pw.count_transitions(str(path), **NAMES)
     pq.write_table(table(3, 2, 2).rename_columns(["s", "a", "nn"]), path)
-    with pytest.raises(ValueError, match="no column 'n'; did you mean 'nn'"):
+    with pytest.raises(LogError, match="no column 'n'; did you mean 'nn'"):
         pw.count_transitions(path, **NAMES)
     pq.write_table(table(0, 2, 2), path)
-    with pytest.raises(ValueError, match="the log has no records"):
+    with pytest.raises(LogError, match="the log has no records"):
         pw.count_transitions(path, **NAMES)
     pq.write_table(table(5, 2, 2, missing=1.0), path)
-    with pytest.raises(ValueError, match="no usable transition: 5 records without state left out"):
+    with pytest.raises(LogError, match="no usable transition: 5 records without state left out"):
         pw.count_transitions(path, **NAMES)
 
 
@@ -121,7 +122,7 @@ def test_text_that_is_not_utf8_is_an_error_that_names_the_file(tmp_path: Path) -
     pq.write_table(
         pa.table({"s": text, "a": ["x", "x"], "n": ["y", "y"]}), tmp_path / "bad.parquet"
     )
-    with pytest.raises(ValueError, match=r"bad\.parquet: cannot be read"):
+    with pytest.raises(LogError, match=r"bad\.parquet: cannot be read"):
         pw.count_transitions(str(tmp_path / "bad.parquet"), **NAMES)
 
 

@@ -28,6 +28,7 @@ from hypothesis import strategies as st
 
 from pastwise import Columns, LogWarning, TransitionCounts, count_transitions
 from pastwise.data.counts import Decay
+from pastwise.errors import LabelError, LogError, ParameterError, PastwiseError
 from pastwise.logs import decode
 from pastwise.logs.columns import seconds
 from pastwise.logs.read import read_log
@@ -221,7 +222,7 @@ def test_any_table_gives_the_counts_of_a_plain_loop(kind: str, folder: Path, log
         assert_counts(found, expected, states, log)
         assert (num_warnings > 0) == (left_out > 0 or found.num_records == 1)
         return
-    with pytest.raises(ValueError, match=r"no usable transition|has no value"):
+    with pytest.raises(LogError, match=r"no usable transition|has no value"):
         counted(table, log.options)
 
 
@@ -353,7 +354,7 @@ def test_order_that_cannot_be_read_is_refused_beside_a_next_state_too(
     change: dict[str, Any], message: str
 ) -> None:
     log = {name: values for name, values in (THEN | change).items() if values is not None}
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(LogError, match=message):
         count_transitions(log, "state", "action", "then", **CHAIN)
 
 
@@ -585,7 +586,7 @@ def test_column_that_cannot_be_cut_is_refused(values: list[Any], bins: Any, mess
     log = pa.table(
         {"state": pa.array(values, kind), "action": ["x", "x"], "then": pa.array(values, kind)}
     )
-    with pytest.raises(ValueError, match="state") as error:
+    with pytest.raises(LogError, match="state") as error:
         count_transitions(log, "state", "action", "then", bins={"state": bins})
     assert str(error.value) == message
 
@@ -716,9 +717,7 @@ def test_states_and_next_states_of_different_types_are_refused(
     states: list[Any], next_states: list[Any]
 ) -> None:
     log = {"state": states, "action": ["x"] * len(states), "then": next_states}
-    with pytest.raises(
-        ValueError, match="the state 'state' and its next state are of different types"
-    ):
+    with pytest.raises(LogError, match="the state 'state' and its next state have different types"):
         count_transitions(log, "state", "action", "then")
 
 
@@ -727,7 +726,7 @@ def test_states_and_next_states_of_different_types_are_refused(
 def test_column_of_what_is_no_label_is_refused(value: Any, column: str) -> None:
     log = {"state": ["a"], "action": ["x"], "then": ["a"]} | {column: [value]}
     with pytest.raises(
-        ValueError, match=r"a label is text, a number or a boolean|of different types"
+        LogError, match=r"a label is text, a number or a boolean|of different types"
     ) as error:
         count_transitions(
             log | ({"then": [value]} if column == "state" else {}), "state", "action", "then"
@@ -740,8 +739,8 @@ def test_free_text_is_refused_and_named(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(count_transitions(log, "note", "did", "then").states) == 12
     monkeypatch.setattr(decode, "MAX_LABELS", 11)
     with pytest.raises(
-        ValueError,
-        match="the column 'note' has 12 different values: is it free text or an identifier",
+        LogError,
+        match="the column 'note' has 12 different values: it looks like free text or an identifier",
     ):
         count_transitions(log, "note", "did", "then")
 
@@ -790,20 +789,20 @@ def test_log_without_any_transition_is_refused_with_the_reason(
         dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
     ]
     log = Log(rows, {name: pa.null() if name in change else pa.string() for name in columns}, {})
-    with pytest.raises(ValueError, match=f"no usable transition: {reason}"):
+    with pytest.raises(LogError, match=f"no usable transition: {reason}"):
         count_transitions(KINDS[kind](log, tmp_path), "s", "a", "n")
 
 
 def test_episodes_of_one_record_have_no_transition() -> None:
     log = {"who": [1, 2], "day": [1, 1], "state": ["a", "b"], "action": ["x", "x"]}
-    with pytest.raises(ValueError, match="no usable transition: no record is followed by another"):
+    with pytest.raises(LogError, match="no usable transition: no record is followed by another"):
         count_transitions(log, "state", "action", **CHAIN)
 
 
 @pytest.mark.parametrize("kind", ["columns", "pandas", "polars", "pyarrow", "csv", "json"])
 def test_table_without_rows_is_refused(kind: str, tmp_path: Path) -> None:
     log = Log([], dict.fromkeys(("s", "a", "n"), pa.string()), {})
-    with pytest.raises(ValueError, match=r"no records|is empty"):
+    with pytest.raises(LogError, match=r"no records|is empty"):
         count_transitions(KINDS[kind](log, tmp_path), "s", "a", "n")
 
 
@@ -842,7 +841,7 @@ def test_one_more_log_need_not_have_every_terminal_state() -> None:
 
 
 def test_unknown_terminal_state_is_refused() -> None:
-    with pytest.raises(ValueError, match="terminal: unknown label 'wonn'; did you mean 'won'"):
+    with pytest.raises(LabelError, match="terminal: unknown label 'wonn'; did you mean 'won'"):
         count_transitions({"s": ["a"], "a": ["x"], "n": ["won"]}, "s", "a", "n", terminal="wonn")
 
 
@@ -879,7 +878,7 @@ def test_bad_counts_and_weights_are_refused(
     ]
     log = Log(rows, {name: pa.float64() if name == "c" else pa.string() for name in columns}, {})
     said: dict[str, Any] = {column: "c"}
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(LogError, match=message):
         count_transitions(KINDS[kind](log, tmp_path), "s", "a", "n", **said)
 
 
@@ -935,7 +934,7 @@ def test_bad_counts_and_weights_are_refused(
 def test_columns_that_cannot_be_what_they_are_said_to_be(
     change: dict[str, Any], options: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(ValueError, match=r"\w") as error:
+    with pytest.raises(PastwiseError, match=r"\w") as error:
         count_transitions(GOOD | change, "s", "a", "n", **options)
     assert message in str(error.value)
 
@@ -945,7 +944,7 @@ def test_columns_that_cannot_be_what_they_are_said_to_be(
 def test_length_of_time_is_no_date(kind: str, value: Any, tmp_path: Path) -> None:
     rows = [{"who": 1, "at": value, "state": "a", "action": "x"}] * 2
     types = {"who": pa.int64(), "at": None, "state": pa.string(), "action": pa.string()}
-    with pytest.raises(ValueError, match="at") as error:
+    with pytest.raises(LogError, match="at") as error:
         count_transitions(
             KINDS[kind](Log(rows, types, {}), tmp_path), "state", "action", episode="who", time="at"
         )
@@ -955,7 +954,7 @@ def test_length_of_time_is_no_date(kind: str, value: Any, tmp_path: Path) -> Non
 def test_rows_of_no_record_are_no_record() -> None:
     counts = count_transitions(GOOD | {"c": [0, 3, 0]}, "s", "a", "n", count="c")
     assert labelled(counts) == {(None, "a", "x", "b"): [3, 3.0, 3.0]}
-    with pytest.raises(ValueError, match="no usable transition"):
+    with pytest.raises(LogError, match="no usable transition"):
         count_transitions(GOOD | {"c": [0, 0, 0]}, "s", "a", "n", count="c")
 
 
@@ -1029,36 +1028,36 @@ def test_columns_survive_json(columns: Columns) -> None:
     [
         ({"state": []}, "a log needs a state column and an action column"),
         ({"action": []}, "a log needs a state column and an action column"),
-        ({"next_state": None}, "give the next state's column, or episode and time"),
-        ({"next_state": None, "episode": "e"}, "give the next state's column, or episode and time"),
-        ({"next_state": None, "time": "t"}, "give the next state's column, or episode and time"),
-        ({"next_state": ["n", "m"]}, "1 state columns need as many next-state columns, not 2"),
-        ({"max_gap": 3}, "here a column tells them: leave out max_gap, or the next state's column"),
+        ({"next_state": None}, "name the next_state column, or episode and time"),
+        ({"next_state": None, "episode": "e"}, "name the next_state column, or episode and time"),
+        ({"next_state": None, "time": "t"}, "name the next_state column, or episode and time"),
+        ({"next_state": ["n", "m"]}, "next_state needs as many columns as state: 1, not 2"),
+        ({"max_gap": 3}, "max_gap has no effect with next_state; drop one of them"),
         (
             {"episode": "e", "time": "t", "max_gap": 3},
-            "leave out max_gap, or the next state's column",
+            "max_gap has no effect with next_state; drop one of them",
         ),
-        ({"next_state": None, "max_gap": 3}, "give the next state's column, or episode and time"),
+        ({"next_state": None, "max_gap": 3}, "name the next_state column, or episode and time"),
         ({"age": "d"}, "age and half_life go together"),
         ({"half_life": 3}, "age and half_life go together"),
-        ({"bins": {"n": [0, 1]}}, "bins: 'n' is no state or action column"),
+        ({"bins": {"n": [0, 1]}}, "bins: 'n' is not a state or action column"),
         ({"bins": {"s": 0}}, "bins: 's' needs at least one bin, not 0"),
-        ({"bins": {"s": [1]}}, "bins: the edges of 's' must be at least two, ascending; got [1.0]"),
+        ({"bins": {"s": [1]}}, "bins: 's' needs at least two edges in ascending order, not [1.0]"),
         (
             {"bins": {"s": [1, 1]}},
-            "bins: the edges of 's' must be at least two, ascending; got [1.0, 1.0]",
+            "bins: 's' needs at least two edges in ascending order, not [1.0, 1.0]",
         ),
         (
             {"bins": {"s": [1, np.nan]}},
-            "bins: the edges of 's' must be at least two, ascending; got [1.0, nan]",
+            "bins: 's' needs at least two edges in ascending order, not [1.0, nan]",
         ),
         ({"bins": {"s": ["low", "high"]}}, "bins"),
         ({"action": "s"}, "the column 's' is named twice"),
         ({"state": ["s", "s"], "next_state": ["n", "m"]}, "the column 's' is named twice"),
         ({"task": "a"}, "the column 'a' is named twice"),
-        ({"age": "d", "half_life": 0}, "half_life must be positive, not 0"),
-        ({"age": "d", "half_life": -1}, "half_life must be positive, not -1"),
-        ({"age": "d", "half_life": np.inf}, "half_life must be positive, not inf"),
+        ({"age": "d", "half_life": 0}, "half_life must be positive and finite, not 0"),
+        ({"age": "d", "half_life": -1}, "half_life must be positive and finite, not -1"),
+        ({"age": "d", "half_life": np.inf}, "half_life must be positive and finite, not inf"),
         ({"age": "d", "half_life": "0d"}, "must be positive, not 0d"),
         ({"age": "d", "half_life": timedelta(0)}, "must be positive"),
         ({"age": "d", "half_life": timedelta(days=-1)}, "must be positive"),
@@ -1070,19 +1069,19 @@ def test_columns_survive_json(columns: Columns) -> None:
         ({"age": "d", "half_life": "1.2.3d"}, "1.2.3d"),
         (
             {"next_state": None, "episode": "e", "time": "t", "max_gap": 0},
-            "max_gap must be positive, not 0",
+            "max_gap must be positive and finite, not 0",
         ),
     ],
 )
 def test_columns_that_make_no_sense_are_refused(given: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=r"\w") as error:
+    with pytest.raises(ParameterError, match=r"\w") as error:
         Columns.of(**({"state": "s", "action": "a", "next_state": "n"} | given))
     assert message in str(error.value)
 
 
 @pytest.mark.parametrize("bins", [[0, 1], (0, "high"), (0, True), "many"])
 def test_columns_know_their_bins_exactly(bins: Any) -> None:
-    with pytest.raises(ValueError, match="bins: 's' takes edges or a number of bins"):
+    with pytest.raises(ParameterError, match="bins: 's' takes edges or a number of bins"):
         Columns(("s",), ("a",), ("n",), bins={"s": bins})
 
 
@@ -1103,7 +1102,7 @@ def test_spans_in_seconds(span: str, expected: float) -> None:
 
 @pytest.mark.parametrize("span", [3.0, "3", "d", "3 months", "-3d", "3d 4h", ""])
 def test_span_without_a_known_unit_is_refused(span: Any) -> None:
-    with pytest.raises(ValueError, match="needs a unit"):
+    with pytest.raises(ParameterError, match="needs a unit"):
         seconds(span)
 
 

@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from pastwise import Columns, LogWarning, Space, validate_log
+from pastwise.errors import LogError
 from pastwise.logs.episodes import read_episodes
 from pastwise.logs.query import grouped, prepare
 from pastwise.logs.sources import open_table
@@ -166,7 +167,7 @@ def test_names_that_spark_takes_for_something_else_are_refused(
     spark: SparkSession, name: str
 ) -> None:
     table = spark.createDataFrame(pa.table({name: ["a", "b"], "a": ["x", "x"], "n": ["b", "b"]}))
-    with pytest.raises(ValueError, match=r"rename it first, as in table\.withColumnRenamed"):
+    with pytest.raises(LogError, match=r"rename it first, as in table\.withColumnRenamed"):
         counted(table, {"state": name, "action": "a", "next_state": "n"})
 
 
@@ -270,7 +271,7 @@ def test_bad_log_is_refused(
     types = {"s": pa.list_(pa.string()) if "n" in change else pa.string()}
     columns = {"s": ["a", "b"], "a": ["x", "x"], "n": ["b", "b"]} | change
     table = pa.table({name: pa.array(values, types.get(name)) for name, values in columns.items()})
-    with pytest.raises(ValueError, match=r"\w") as error:
+    with pytest.raises(LogError, match=r"\w") as error:
         counted(
             spark.createDataFrame(table),
             {"state": "s", "action": "a", "next_state": "n", **options},

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pytest
 
 from pastwise import Columns, validate_log
-from pastwise.logs.decode import Finding
+from pastwise.errors import FileError, LogError
+from pastwise.logs.findings import Finding
 
 PLAIN: dict[str, list[Any]] = {
     "s": ["a", "b", "a", "b"],
@@ -350,7 +351,7 @@ def test_states_that_are_entered_and_never_left() -> None:
     finding = only(log, "dead-end")
     assert finding.rows == 3
     assert finding.examples == ({"state": "lost"}, {"state": "won"})
-    assert "2 states are entered and never left: lost, won" in finding.message
+    assert "2 states entered and never left: lost, won" in finding.message
     assert only(log, "dead-end", terminal="won").examples == ({"state": "lost"},)
     assert findings(log, terminal=["won", "lost"]) == {}
 
@@ -358,7 +359,7 @@ def test_states_that_are_entered_and_never_left() -> None:
 def test_many_dead_ends_are_not_all_named() -> None:
     log = {"s": ["a"] * 8, "a": ["x"] * 8, "n": list("abcdefgh")}
     finding = only(log, "dead-end")
-    assert "7 states are entered and never left: b, c, d, e, f, ..." in finding.message
+    assert "7 states entered and never left: b, c, d, e, f, ..." in finding.message
     assert finding.rows == 7
     assert len(finding.examples) == 3
 
@@ -426,9 +427,9 @@ def test_log_may_have_a_column_named_row(kind: Callable[[Any], Any]) -> None:
 
 
 def test_log_that_nothing_can_be_learned_from_is_refused() -> None:
-    with pytest.raises(ValueError, match="no usable transition"):
+    with pytest.raises(LogError, match="no usable transition"):
         validate_log(PLAIN | {"s": [None] * 4}, Columns.of("s", "a", "n"))
-    with pytest.raises(ValueError, match="the log has no column 'state'"):
+    with pytest.raises(LogError, match="the log has no column 'state'; it has s, a, n$"):
         validate_log(PLAIN, Columns.of("state", "a", "n"))
-    with pytest.raises(ValueError, match="no such file"):
+    with pytest.raises(FileError, match="no such file"):
         validate_log("none.csv", Columns.of("s", "a", "n"))

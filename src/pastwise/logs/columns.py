@@ -11,44 +11,53 @@ from math import isfinite
 from typing import Any
 
 from pastwise.data.space import Label
+from pastwise.errors import ParameterError
 
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+"""Units of time, in seconds."""
 
 Names = str | Sequence[str]
+"""One column, or several."""
+
 Span = float | str | timedelta
-"""A length of time: a number, in the unit of the column, or for dates a number with a unit, such as ``"36h"``."""
+"""A length of time: a number in the unit of the column or, for dates, a text such as ``"36h"``."""
 
 Edges = tuple[float, ...]
+"""Edges of bins, ascending."""
 
 
 @dataclass(frozen=True)
 class Columns:
     """Which columns of a table hold what.
 
+    `Columns.of` builds one from looser input, such as a single name in place of a tuple.
+
     Parameters
     ----------
-    state, action : str or several
-        Columns of the state and of the action; several make a product space over the combinations that occur.
-    next_state : str or several, optional
-        Columns of the next state, as many as of the state. Without them the next state is that of the next record of
-        the same ``episode`` in the order of ``time``.
+    state, action : tuple of str
+        Columns of the state and of the action. Several columns make a product space over the
+        combinations that occur.
+    next_state : tuple of str
+        Columns of the next state, as many as of the state. Without them, the next state is the
+        state of the next record of the same ``episode`` in the order of ``time``.
     episode, time : str, optional
-        Which episode a record belongs to, and its place there. Beside next-state columns they change no count: they
-        put records in the order that importance sampling needs.
+        The episode of a record, and its place in the episode. With next-state columns they change
+        no count; they give the order that importance sampling needs.
     max_gap : number or text, optional
-        Records further apart than this do not follow each other; without next-state columns only.
-    terminal : labels
+        Records further apart in time than this do not follow each other. Only without next-state
+        columns.
+    terminal : tuple of labels
         States in which an episode ends.
     count, weight : str, optional
-        How many records a row stands for; how much each of them weighs.
+        How many records a row stands for, and the weight of each of them.
     task : str, optional
-        Which past task a record belongs to.
+        The past task that a record belongs to.
     age, half_life : str; number or text, optional
-        A date or number, and the span over which a record loses half of its weight.
-    bins : columns with edges, or with a number of bins of equal frequency
+        A column of dates or numbers, and the span over which a record loses half of its weight.
+    bins : mapping from column to edges, or to a number of bins of equal frequency
         Numeric columns of the state or action that are cut into intervals.
     text_labels : bool
-        Whether the labels of a CSV file are text, even where they look like numbers.
+        Whether the labels of a CSV file are text even where they look like numbers.
     propensity : str, optional
         Probability with which the logged action was taken; for importance sampling only.
     """
@@ -71,35 +80,38 @@ class Columns:
 
     def __post_init__(self) -> None:
         if not self.state or not self.action:
-            raise ValueError("a log needs a state column and an action column")
-        if not self.next_state and not (self.episode and self.time):
-            raise ValueError(
-                "give the next state's column, or episode and time to tell it from the next record"
-            )
-        if self.next_state and len(self.next_state) != len(self.state):
-            raise ValueError(
-                f"{len(self.state)} state columns need as many next-state columns, not {len(self.next_state)}"
-            )
-        if self.max_gap is not None and self.next_state:
-            raise ValueError(
-                "max_gap is for next states that are told from the next record; here a column tells them: leave out "
-                "max_gap, or the next state's column"
-            )
+            raise ParameterError("a log needs a state column and an action column")
+        self._check_next_state()
         if (self.age is None) != (self.half_life is None):
-            raise ValueError("age and half_life go together")
+            raise ParameterError("age and half_life go together: give both or neither")
         self._check_bins()
         repeated = [name for name in self.labels if self.labels.count(name) > 1]
         if repeated:
-            raise ValueError(f"the column {repeated[0]!r} is named twice")
+            raise ParameterError(f"the column {repeated[0]!r} is named twice")
+
+    def _check_next_state(self) -> None:
+        if not self.next_state and not (self.episode and self.time):
+            raise ParameterError(
+                "name the next_state column, or episode and time: then the next record has it"
+            )
+        if self.next_state and len(self.next_state) != len(self.state):
+            raise ParameterError(
+                f"next_state needs as many columns as state: {len(self.state)}, "
+                f"not {len(self.next_state)}"
+            )
+        if self.next_state and self.max_gap is not None:
+            raise ParameterError("max_gap has no effect with next_state; drop one of them")
 
     def _check_bins(self) -> None:
         for name, edges in self.bins.items():
-            if not isinstance(edges, int) and not (
-                isinstance(edges, tuple) and all(map(_is_number, edges))
-            ):
-                raise ValueError(f"bins: {name!r} takes edges or a number of bins, not {edges!r}")
-            if name not in (*self.state, *self.action):
-                raise ValueError(f"bins: {name!r} is no state or action column")
+            is_number = isinstance(edges, int)
+            is_edges = isinstance(edges, tuple) and all(_is_number(edge) for edge in edges)
+            if not is_number and not is_edges:
+                raise ParameterError(
+                    f"bins: {name!r} takes edges or a number of bins, not {edges!r}"
+                )
+            if name not in self.state and name not in self.action:
+                raise ParameterError(f"bins: {name!r} is not a state or action column")
 
     @classmethod
     def of(
@@ -108,71 +120,83 @@ class Columns:
         action: Names,
         next_state: Names | None = None,
         *,
-        terminal: Label | Sequence[Label] = (),
-        bins: Mapping[str, Sequence[float] | int] | None = None,
+        episode: str | None = None,
+        time: str | None = None,
         max_gap: Span | None = None,
+        terminal: Label | Sequence[Label] = (),
+        count: str | None = None,
+        weight: str | None = None,
+        task: str | None = None,
+        age: str | None = None,
         half_life: Span | None = None,
-        **others: Any,
+        bins: Mapping[str, Sequence[float] | int] | None = None,
+        text_labels: bool = True,
+        propensity: str | None = None,
     ) -> Columns:
-        """Columns from what people write: a name or several, a label or several, spans of time."""
+        """Columns from what people write: one name or several, one label or several, any span."""
         return cls(
-            _names(state),
-            _names(action),
-            _names(next_state or ()),
-            terminal=tuple(terminal)
-            if isinstance(terminal, (list, set, frozenset))
-            else _labels(terminal),
-            bins={name: _edges(name, given) for name, given in (bins or {}).items()},
-            max_gap=_span("max_gap", max_gap),
-            half_life=_span("half_life", half_life),
-            **others,
+            state=_names(state),
+            action=_names(action),
+            next_state=_names(next_state or ()),
+            episode=episode,
+            time=time,
+            max_gap=_checked_span("max_gap", max_gap),
+            terminal=_labels(terminal),
+            count=count,
+            weight=weight,
+            task=task,
+            age=age,
+            half_life=_checked_span("half_life", half_life),
+            bins={name: _checked_bins(name, given) for name, given in (bins or {}).items()},
+            text_labels=text_labels,
+            propensity=propensity,
         )
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Columns:
-        """The columns that `to_dict` gave."""
+        """The columns that `to_dict` described."""
         plain = {name: _tuples(value) for name, value in content.items()}
-        edges = {
-            name: given if isinstance(given, int) else _edges(name, given)
-            for name, given in plain["bins"].items()
-        }
-        return cls(**{**plain, "bins": edges})
+        bins = {}
+        for name, given in plain["bins"].items():
+            bins[name] = given if isinstance(given, int) else _checked_bins(name, given)
+        return cls(**{**plain, "bins": bins})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values by name; infinite edges as text, which JSON can hold."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self)}
-        bins = {
-            n: e if isinstance(e, int) else [x if isfinite(x) else str(x) for x in e]
-            for n, e in self.bins.items()
-        }
+        """Plain values by name. Infinite edges become text, because JSON has no infinity."""
+        bins: dict[str, int | list[float | str]] = {}
+        for name, edges in self.bins.items():
+            if isinstance(edges, int):
+                bins[name] = edges
+            else:
+                bins[name] = [edge if isfinite(edge) else str(edge) for edge in edges]
+        plain = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         return {**plain, "bins": bins}
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Columns whose values are labels."""
-        given = (*self.state, *self.action, *self.next_state)
-        return (*given, self.task) if self.task else given
+        names = (*self.state, *self.action, *self.next_state)
+        return (*names, self.task) if self.task else names
 
     @property
     def text(self) -> tuple[str, ...]:
-        """Columns of a CSV file that are read as text, whatever they look like: the labels that have no bins."""
-        binned = {
-            name
-            for pair in zip(self.state, self.next_state, strict=False)
-            for name in pair
-            if pair[0] in self.bins
-        }
-        labels = (
-            tuple(name for name in self.labels if name not in self.bins and name not in binned)
-            * self.text_labels
-        )
-        return (*labels, self.episode) if self.episode else labels
+        """Columns of a CSV file that are read as text: labels without bins, and the episode."""
+        binned = set(self.bins)
+        for name, next_name in zip(self.state, self.next_state, strict=False):
+            if name in self.bins:
+                binned.add(next_name)
+        names: list[str] = []
+        if self.text_labels:
+            names = [name for name in self.labels if name not in binned]
+        if self.episode:
+            names.append(self.episode)
+        return tuple(names)
 
     @property
     def all(self) -> tuple[str, ...]:
         """Every column that is read."""
-        rest = (self.episode, self.time, self.count, self.weight, self.age, self.propensity)
-        return (*self.labels, *(name for name in rest if name))
+        others = (self.episode, self.time, self.count, self.weight, self.age, self.propensity)
+        return (*self.labels, *(name for name in others if name))
 
 
 def seconds(span: float | str) -> float:
@@ -183,64 +207,74 @@ def seconds(span: float | str) -> float:
     """
     match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([a-z]+)\s*", str(span))
     if not match or match[2] not in UNITS:
-        raise ValueError(
-            f"a span between dates needs a unit, as in 36h or 30d ({', '.join(UNITS)}); got {span!r}"
+        raise ParameterError(
+            f"a span between dates needs a unit, as in 36h or 30d ({', '.join(UNITS)}); "
+            f"got {span!r}"
         )
     length = float(match[1]) * UNITS[match[2]]
     if not length > 0:
-        raise ValueError(f"a span must be positive, not {span}")
+        raise ParameterError(f"a span must be positive, not {span}")
     return length
 
 
-def _span(name: str, span: Span | None) -> float | str | None:
+def _checked_span(name: str, span: Span | None) -> float | str | None:
+    """A span as a number, or as text with a unit."""
     if span is None:
         return None
     if isinstance(span, timedelta):
         if not span > timedelta(0):
-            raise ValueError(f"{name} must be positive, not {span}")
-        span = f"{span.total_seconds():f}s"
+            raise ParameterError(f"{name} must be positive, not {span}")
+        return f"{span.total_seconds():f}s"
     try:
         number = float(span)
     except ValueError:
         try:
             seconds(span)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from None
+        except ParameterError as error:
+            raise ParameterError(f"{name}: {error}") from None
         return str(span)
     if not 0 < number < float("inf"):
-        raise ValueError(f"{name} must be positive, not {span}")
+        raise ParameterError(f"{name} must be positive and finite, not {span}")
     return number
+
+
+def _checked_bins(name: str, given: Sequence[float] | int) -> Edges | int:
+    """A number of bins, or ascending edges."""
+    if isinstance(given, int):
+        if given < 1:
+            raise ParameterError(f"bins: {name!r} needs at least one bin, not {given}")
+        return given
+    try:
+        edges = tuple(float(edge) for edge in given)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"bins: {name!r} takes edges or a number of bins, not {given!r}"
+        ) from None
+    ascending = all(low < high for low, high in pairwise(edges))
+    if len(edges) < 2 or not ascending:
+        raise ParameterError(
+            f"bins: {name!r} needs at least two edges in ascending order, not {list(edges)}"
+        )
+    return edges
 
 
 def _names(names: Names) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def _labels(terminal: Any) -> tuple[Label, ...]:
-    return terminal if terminal == () else (terminal,)
+def _labels(given: Any) -> tuple[Label, ...]:
+    """One label or several. A tuple is one label of a product space, except the empty one."""
+    if isinstance(given, (list, set, frozenset)):
+        return tuple(given)
+    return () if given == () else (given,)
 
 
-def _edges(name: str, given: Sequence[float] | int) -> Edges | int:
-    if isinstance(given, int):
-        if given < 1:
-            raise ValueError(f"bins: {name!r} needs at least one bin, not {given}")
-        return given
-    try:
-        edges = tuple(float(edge) for edge in given)
-    except (TypeError, ValueError):
-        raise ValueError(f"bins: {name!r} takes edges or a number of bins, not {given!r}") from None
-    if len(edges) < 2 or any(not low < high for low, high in pairwise(edges)):
-        raise ValueError(
-            f"bins: the edges of {name!r} must be at least two, ascending; got {list(edges)}"
-        )
-    return edges
-
-
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _tuples(value: Any) -> Any:
+    """A value that was read from JSON, with tuples in place of lists."""
     if isinstance(value, list):
         return tuple(_tuples(inner) for inner in value)
     if isinstance(value, Mapping):

@@ -1,4 +1,8 @@
-"""From the groups that an engine returns to transition counts, and to findings about what was left out."""
+"""From the groups that an engine returns to transition counts, and to findings on what is left out.
+
+A column of labels becomes codes: the place of each label in a list of labels, or a `BadLabel`. The
+combinations of codes that occur become a `Space`, and the groups become `TransitionCounts`.
+"""
 
 from __future__ import annotations
 
@@ -6,41 +10,62 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, time
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from enum import IntEnum
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, distinct
 from pastwise.data.counts import Decay, TransitionCounts
 from pastwise.data.space import Label, Space, intervals, sort_key
+from pastwise.errors import LabelError, LogError
 from pastwise.logs.columns import Columns, Edges
-from pastwise.logs.parquet import Tally
-from pastwise.logs.query import FAR, FOLLOWED, NO_AGE, NO_EPISODE, NO_TIME, SAME_TIME
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from pastwise.logs.findings import Finding, counted, finding_of
+from pastwise.logs.parquet import Codes, Tally
+from pastwise.logs.query import Status
 
 MAX_LABELS = 3_000_000
-"""More distinct labels than this in a column are taken for free text or an identifier."""
-
-MISSING, NOT_FINITE, OUT_OF_RANGE = -1, -2, -3
-"""Codes of values that are no label."""
+"""A column with more distinct labels than this is free text or an identifier."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """Something in a log that its owner should know of."""
+class BadLabel(IntEnum):
+    """Codes of values that cannot be labels."""
 
-    code: str
-    message: str
-    rows: int
-    fix: str
-    examples: tuple[Mapping[str, Any], ...] = ()
+    MISSING = -1
+    NOT_FINITE = -2
+    OUT_OF_RANGE = -3
+
+
+STATUS_CODES = {
+    Status.TOO_LATE: "gap",
+    Status.SAME_TIME: "duplicate-time",
+    Status.NO_EPISODE: "missing-episode",
+    Status.NO_TIME: "missing-time",
+    Status.NO_AGE: "missing-age",
+}
+"""Codes of findings on records that have no next state. The last record of an episode is none."""
+
+BAD_LABEL_CODES = {
+    BadLabel.MISSING: "missing",
+    BadLabel.NOT_FINITE: "not-finite",
+    BadLabel.OUT_OF_RANGE: "out-of-range",
+}
+"""How the codes of findings on bad labels begin; the part of the transition follows."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read of a log: its counts, and what was found on the way."""
+    """What was read of a log: its counts, and what was found on the way.
+
+    Attributes
+    ----------
+    columns : Columns
+        The columns, with all edges of bins known.
+    rows : int
+        Rows of the log, with those that were left out.
+    """
 
     counts: TransitionCounts
     columns: Columns
@@ -50,193 +75,235 @@ class Reading:
 
 @dataclass(frozen=True)
 class Part:
-    """Codes of one part of the transitions, [groups, fields], and the labels that each field's codes stand for."""
+    """One part of the transitions, such as their states.
+
+    Attributes
+    ----------
+    codes : [groups, fields]
+        For each field the place of its label, or a `BadLabel`.
+    labels : list of lists
+        For each field its labels.
+    """
 
     codes: IntArray
     labels: list[list[Label]]
 
     @property
     def bad(self) -> IntArray:
-        """Zero where every field has a label, otherwise the code that tells why not: [groups]."""
+        """Zero where every field has a label, otherwise the lowest `BadLabel`: [groups]."""
         return np.asarray(np.minimum(self.codes.min(axis=-1), 0))
+
+
+class Sums(NamedTuple):
+    """Number of records, sum of weights and sum of squared weights of each group: [groups] each."""
+
+    records: IntArray
+    weight: FloatArray
+    squared: FloatArray
 
 
 def decode(
     grouped: pa.Table, columns: Columns, decay: Decay | None, *, more: bool = False
 ) -> Reading:
-    """Labels to indices, bad values to findings, the rest to counts.
+    """The reading of a log that an engine has grouped.
 
-    With ``more`` the log is one more of a kind already known, and need not have every terminal state.
+    With ``more`` the log continues one that is known, and need not have every terminal state.
     """
-    rows, status = (numbers_of(grouped, name).astype(np.int64) for name in ("rows", "status"))
+    rows = numbers_of(grouped, "rows").astype(np.int64)
+    status = numbers_of(grouped, "status").astype(np.int64)
     if rows.sum() == 0:
-        raise ValueError("the log has no records")
-    records, weight, squared = _checked_sums(grouped, columns, rows)
-    state, follows = parts_of(grouped, ("state", "next"), columns.state, columns.bins)
+        raise LogError("the log has no records")
+    sums = _checked_sums(grouped, columns, rows)
+
+    # Labels, and which groups have all of them.
+    state, next_state = parts_of(grouped, ("state", "next"), columns.state, columns.bins)
     (action,) = parts_of(grouped, ("action",), columns.action, columns.bins)
-    findings = _left_out(
-        rows, status, {"state": state.bad, "action": action.bad, "next state": follows.bad}
-    )
-    usable = (
-        (status == FOLLOWED)
-        & (state.bad == 0)
-        & (action.bad == 0)
-        & (follows.bad == 0)
-        & (records > 0)
-    )
+    parts = {"state": state, "action": action, "next-state": next_state}
+    findings = _left_out(rows, status, parts)
+    is_followed = status == Status.FOLLOWED
+    has_labels = (state.bad == 0) & (action.bad == 0) & (next_state.bad == 0)
+    usable = is_followed & has_labels & (sums.records > 0)
     if not usable.any():
         raise _no_transition(findings)
     kept = slice(None) if usable.all() else usable  # a slice copies nothing
-    both = np.concatenate([state.codes[kept], follows.codes[kept]])
-    states, (s, n) = _space(both, state.labels, columns.state, 2)
-    actions, (a,) = _space(action.codes[kept], action.labels, columns.action)
-    del both
-    tasks, batch = None, np.zeros(len(s), dtype=np.int64)
-    if columns.task:
-        (task,) = parts_of(grouped, ("task",), (columns.task,), {})
-        if (task.bad[kept] < 0).any():
-            raise ValueError(f"the task column {columns.task!r} has missing values")
-        tasks, (batch,) = _space(task.codes[kept], task.labels, (columns.task,))
+
+    # Spaces of the labels that occur, and the index of each group into them.
+    states, state_index = _space_of(
+        np.concatenate([state.codes[kept], next_state.codes[kept]]), state.labels, columns.state
+    )
+    actions, action_index = _space_of(action.codes[kept], action.labels, columns.action)
+    from_state, to_state = np.split(state_index, 2)
+    tasks, task_index = _tasks(grouped, columns, kept, len(from_state))
+
     counts = TransitionCounts.from_groups(
         states,
         actions,
-        (batch, s, a, n),
-        (records[kept], weight[kept], squared[kept]),
+        (task_index, from_state, action_index, to_state),
+        (sums.records[kept], sums.weight[kept], sums.squared[kept]),
         tasks,
         decay,
     )
-    return _reading(counts, columns, int(rows.sum()), findings, more)
+    return _reading_of(counts, columns, int(rows.sum()), findings, more)
 
 
 def decode_tally(tally: Tally, columns: Columns, *, more: bool = False) -> Reading:
-    """The same of a log that was counted by codes."""
+    """The reading of a log that was counted by codes; see `decode`."""
     counts = tally.counts
     rows = int(counts.sum())
     if rows == 0:
-        raise ValueError("the log has no records")
+        raise LogError("the log has no records")
+
+    # Code 0 is a missing label.
     missing = {
-        "state": counts[0].sum(),
-        "action": counts[:, 0].sum(),
-        "next state": counts[:, :, 0].sum(),
+        "state": int(counts[0].sum()),
+        "action": int(counts[:, 0].sum()),
+        "next-state": int(counts[:, :, 0].sum()),
     }
-    findings = [_bad(part, MISSING, int(number)) for part, number in missing.items() if number]
+    findings = []
+    for part, number in missing.items():
+        if number:
+            findings.append(finding_of(f"missing-{part}", number))
     usable = counts[1:, 1:, 1:]
     if not usable.any():
         raise _no_transition(findings)
-    left, taken, entered = (np.asarray(usable.any(axis=axes)) for axes in ((1, 2), (0, 2), (0, 1)))
-    states, s = _ordered(tally.states.numbers, left | entered, columns.state)
-    actions, a = _ordered(tally.actions.numbers, taken, columns.action)
-    table = usable[np.ix_(s, a, s)].ravel()
+
+    # The labels that occur, in their order.
+    is_left = np.asarray(usable.any(axis=(1, 2)))
+    is_taken = np.asarray(usable.any(axis=(0, 2)))
+    is_entered = np.asarray(usable.any(axis=(0, 1)))
+    states, state_codes = _sorted_space(tally.states, is_left | is_entered, columns.state)
+    actions, action_codes = _sorted_space(tally.actions, is_taken, columns.action)
+
+    table = usable[np.ix_(state_codes, action_codes, state_codes)].ravel()
     key = np.flatnonzero(table != 0)
     records = table[key].astype(np.int64)
     weight = records.astype(np.float64)
-    return _reading(
-        TransitionCounts(states, actions, key, records, weight, weight),
-        columns,
-        rows,
-        findings,
-        more,
-    )
+    result = TransitionCounts(states, actions, key, records, weight, weight)
+    return _reading_of(result, columns, rows, findings, more)
 
 
-def _ordered(
-    numbers: Mapping[str | None, int], occurs: BoolArray, names: tuple[str, ...]
+def _sorted_space(
+    codes: Codes, occurs: BoolArray, names: tuple[str, ...]
 ) -> tuple[Space, IntArray]:
-    """The space of the labels that occur, and the number of each, less one for the missing label."""
-    _require_labels(len(numbers) - 1, names[0])
-    places = {
-        label: number - 1
-        for label, number in numbers.items()
-        if label is not None and occurs[number - 1]
-    }
-    labels: list[Label] = sorted(places, key=sort_key)
-    return Space(labels, names), np.array([places[str(label)] for label in labels], dtype=np.int64)
+    """The space of the labels that occur, and the code of each, less one: [labels].
+
+    Parameters
+    ----------
+    occurs : [codes - 1]
+        Whether each label occurs in a usable transition; the missing label has no place here.
+    """
+    _require_few_labels(len(codes) - 1, names[0])
+    places = {}
+    for text, number in codes.numbers.items():
+        if text is not None and occurs[number - 1]:
+            places[text] = number - 1
+    texts = sorted(places, key=sort_key)
+    labels: list[Label] = [*texts]
+    return Space(labels, names), np.array([places[text] for text in texts], dtype=np.int64)
 
 
-def _reading(
+def _tasks(
+    grouped: pa.Table, columns: Columns, kept: slice | BoolArray, number: int
+) -> tuple[Space | None, IntArray]:
+    """The tasks of a log, and the task of each kept group: [number]."""
+    if not columns.task:
+        return None, np.zeros(number, dtype=np.int64)
+    (task,) = parts_of(grouped, ("task",), (columns.task,), {})
+    if (task.bad[kept] < 0).any():
+        raise LogError(f"the task column {columns.task!r} has missing values; fill them")
+    return _space_of(task.codes[kept], task.labels, (columns.task,))
+
+
+def _reading_of(
     counts: TransitionCounts, columns: Columns, rows: int, findings: list[Finding], more: bool
 ) -> Reading:
-    """The reading of a log with these counts, its terminal states made ends."""
-    counts, ended = _ended(counts, columns.terminal, more)
-    if counts.num_records == 1 and not more:
-        findings = [
-            *findings,
-            Finding(
-                "single-transition", "the log has a single transition", 1, "Is that all there is?"
-            ),
-        ]
-    return Reading(counts, columns, rows, (*findings, *ended))
+    """The reading of a log with these counts, its terminal states declared."""
+    all_findings = [*findings]
+    ending = _with_terminal(counts, columns.terminal, more)
+    if ending.num_records == 1 and not more:
+        all_findings.append(finding_of("single-transition", 1))
+    left_out = counts.num_records - ending.num_records
+    if left_out:
+        all_findings.append(finding_of("after-terminal", left_out))
+    return Reading(ending, columns, rows, tuple(all_findings))
 
 
-def _no_transition(findings: list[Finding]) -> ValueError:
-    reasons = (
-        "; ".join(finding.message for finding in findings) or "no record is followed by another"
-    )
-    return ValueError(f"the log has no usable transition: {reasons}")
+def _with_terminal(
+    counts: TransitionCounts, terminal: tuple[Label, ...], more: bool
+) -> TransitionCounts:
+    """The counts with their terminal states, and without the records that leave one."""
+    if not terminal:
+        return counts
+    if more:
+        terminal = tuple(label for label in terminal if counts.states.has(label))
+    try:
+        indices = counts.states.indices(terminal)
+    except ValueError as error:
+        raise LabelError(f"terminal: {error}") from None
+    return counts.ending_in(indices)
+
+
+# Numbers.
 
 
 def numbers_of(grouped: pa.Table, name: str) -> FloatArray:
     """A column of numbers; a missing one is not-a-number."""
-    import pyarrow as pa
-
-    return np.asarray(as_numpy(grouped.column(name).cast(pa.float64()).fill_null(float("nan"))))
+    column = grouped.column(name).cast(pa.float64()).fill_null(float("nan"))
+    return np.asarray(as_numpy(column))
 
 
 def as_numpy(column: pa.ChunkedArray) -> Any:
-    """The numbers of a column without missing ones (by DLPack: pyarrow's own way would import pandas)."""
+    """The numbers of a column without missing ones.
+
+    By DLPack, because pyarrow's ``to_numpy`` would import pandas.
+    """
     chunks = [np.from_dlpack(chunk) for chunk in column.chunks if len(chunk)]
     return np.concatenate(chunks) if chunks else np.empty(0)
 
 
-def _checked_sums(
-    grouped: pa.Table, columns: Columns, rows: IntArray
-) -> tuple[IntArray, FloatArray, FloatArray]:
+def _checked_sums(grouped: pa.Table, columns: Columns, rows: IntArray) -> Sums:
     """Records, weights and squared weights of each group; bad counts and weights are errors."""
 
-    def refuse(bad: BoolArray, what: str) -> None:
+    def refuse(bad: BoolArray, problem: str) -> None:
         if bad.any():
-            raise ValueError(
-                f"{what} (in {int(rows[bad].sum())} of the rows grouped with such a one)"
-            )
+            number = int(rows[bad].sum())
+            raise LogError(f"{problem} (among {counted(number, 'row')})")
 
     records = rows
     if columns.count:
-        refuse(
-            numbers_of(grouped, "no count") > 0,
-            f"the count column {columns.count!r} has missing values",
-        )
-        refuse(
-            numbers_of(grouped, "least count") < 0,
-            f"the count column {columns.count!r} has negative values",
-        )
-        refuse(
-            numbers_of(grouped, "odd count") > 0,
-            f"the count column {columns.count!r} has values that are not whole",
-        )
-        refuse(
-            ~np.isfinite(numbers_of(grouped, "records")),
-            f"the count column {columns.count!r} has infinite values",
-        )
-        records = numbers_of(grouped, "records").astype(np.int64)
+        column = f"the count column {columns.count!r}"
+        refuse(numbers_of(grouped, "no count") > 0, f"{column} has missing values")
+        refuse(numbers_of(grouped, "least count") < 0, f"{column} has negative values")
+        refuse(numbers_of(grouped, "odd count") > 0, f"{column} has values that are not whole")
+        total = numbers_of(grouped, "records")
+        refuse(~np.isfinite(total), f"{column} has infinite values")
+        records = total.astype(np.int64)
+
     if columns.weight:
-        missing = f"the weight column {columns.weight!r} has missing values or values that are not numbers"
-        refuse(numbers_of(grouped, "no weight") > 0, missing)
-        least = numbers_of(grouped, "least weight")
+        column = f"the weight column {columns.weight!r}"
         refuse(
-            least <= 0,
-            f"the weight column {columns.weight!r} has values that are not positive; leave those rows out",
+            numbers_of(grouped, "no weight") > 0,
+            f"{column} has missing values or values that are not numbers",
         )
-    if not (columns.weight or columns.age):
+        refuse(
+            numbers_of(grouped, "least weight") <= 0,
+            f"{column} has values that are not positive; drop those rows",
+        )
+    if not columns.weight and not columns.age:
         weight = records.astype(np.float64)
-        return records, weight, weight
-    weight, squared = numbers_of(grouped, "sum of weights"), numbers_of(grouped, "sum of squares")
-    cause = (
-        f"the weight column {columns.weight!r} has"
-        if columns.weight
-        else "as_of lies too far back: there are"
-    )
-    refuse(np.isinf(weight), f"{cause} infinite values")
-    return records, np.nan_to_num(weight), np.nan_to_num(squared)
+        return Sums(records, weight, weight)
+
+    weight = numbers_of(grouped, "sum of weights")
+    squared = numbers_of(grouped, "sum of squares")
+    if columns.weight:
+        problem = f"the weight column {columns.weight!r} has infinite values"
+    else:
+        problem = "as_of lies too far in the past: weights are infinite"
+    refuse(np.isinf(weight), problem)
+    return Sums(records, np.nan_to_num(weight), np.nan_to_num(squared))
+
+
+# Labels.
 
 
 def parts_of(
@@ -245,211 +312,201 @@ def parts_of(
     names: tuple[str, ...],
     bins: Mapping[str, Edges | int],
 ) -> list[Part]:
-    """Codes of parts that share their labels, such as state and next state, field by field."""
+    """Parts that share their labels, such as state and next state."""
     codes: list[list[IntArray]] = [[] for _ in parts]
     labels: list[list[Label]] = []
     for i, name in enumerate(names):
-        fields = [grouped.column(f"{part} {i}" if part != "task" else part) for part in parts]
+        fields = [grouped.column("task" if part == "task" else f"{part} {i}") for part in parts]
         edges = bins.get(name)
-        found, values = (
-            _intervals(fields, edges) if isinstance(edges, tuple) else _encoded(fields, name)
-        )
-        labels.append(values)
-        for each, column in zip(codes, found, strict=True):
-            each.append(column)
-    return [Part(np.stack(each, axis=-1), labels) for each in codes]
+        if isinstance(edges, tuple):
+            field_codes = [_interval_codes(field, len(edges) - 1) for field in fields]
+            field_labels: list[Label] = [*intervals(edges)]
+        else:
+            field_codes, field_labels = _encode(fields, name)
+        labels.append(field_labels)
+        for part_codes, column in zip(codes, field_codes, strict=True):
+            part_codes.append(column)
+    return [Part(np.stack(part_codes, axis=-1), labels) for part_codes in codes]
 
 
-def _intervals(fields: list[pa.ChunkedArray], edges: Edges) -> tuple[list[IntArray], list[Label]]:
-    import pyarrow as pa
-
-    numbers = [as_numpy(column.cast(pa.int64()).fill_null(-1)) for column in fields]
-    inside = [(number > 0) & (number < len(edges)) for number in numbers]
-    bad = [np.where(number < 0, MISSING, OUT_OF_RANGE) for number in numbers]
-    return [np.where(i, n - 1, b) for i, n, b in zip(inside, numbers, bad, strict=True)], [
-        *intervals(edges)
-    ]
+def _interval_codes(field: pa.ChunkedArray, num_intervals: int) -> IntArray:
+    """Codes of bins, which a query numbers from 1 on: [groups]."""
+    missing = -1
+    numbers = as_numpy(field.cast(pa.int64()).fill_null(missing))
+    is_inside = (numbers > 0) & (numbers <= num_intervals)
+    bad = np.where(numbers == missing, BadLabel.MISSING, BadLabel.OUT_OF_RANGE)
+    return np.where(is_inside, numbers - 1, bad)
 
 
-def _encoded(fields: list[pa.ChunkedArray], name: str) -> tuple[list[IntArray], list[Label]]:
-    """Codes of columns that share their labels, and the labels; a value that is no label has a negative code."""
-    import pyarrow as pa
+def _encode(fields: list[pa.ChunkedArray], name: str) -> tuple[list[IntArray], list[Label]]:
+    """Codes of columns that share their labels, each [groups], and the labels."""
+    columns = [_plain_column(field) for field in fields]
+    if all(pa.types.is_null(column.type) for column in columns):
+        missing = [np.full(len(column), BadLabel.MISSING, dtype=np.int64) for column in columns]
+        return missing, []
 
-    plain = [f.cast(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in fields]
-    plain = [
-        f.cast(pa.float64() if f.type.scale else pa.int64()) if pa.types.is_decimal(f.type) else f
-        for f in plain
-    ]
-    if all(pa.types.is_null(column.type) for column in plain):
-        return [np.full(len(column), MISSING, dtype=np.int64) for column in plain], []
-    if any(pa.types.is_nested(column.type) for column in plain):
-        raise ValueError(
-            f"the column {name!r} holds {plain[0].type}; a label is text, a number or a boolean"
-        )
-    kinds = {_kind(column.type) for column in plain} - {"null"}
+    # One type for all columns.
+    kinds = {_kind_of(column.type, name) for column in columns if not pa.types.is_null(column.type)}
     if len(kinds) > 1:
-        types = " and ".join(str(column.type) for column in plain)
-        raise ValueError(f"the state {name!r} and its next state are of different types: {types}")
-    chunks = [chunk for column in _alike(plain, kinds) for chunk in column.chunks]
-    encoded = pa.chunked_array(chunks, chunks[0].type).combine_chunks()
-    encoded = (encoded if isinstance(encoded, pa.Array) else encoded.chunk(0)).dictionary_encode()
-    _require_labels(len(encoded.dictionary), name)
-    labels = [_label(value, name) for value in encoded.dictionary.to_pylist()]
-    codes = np.array(np.from_dlpack(encoded.indices.fill_null(MISSING)), dtype=np.int64)
-    if kinds == {"number"} and labels:
-        finite = np.isfinite(np.array(labels, dtype=np.float64))
-        first = {
-            label: code for code, label in reversed(list(enumerate(labels)))
-        }  # 0.0 and -0.0 are one label
-        same = np.where(finite, [first[label] for label in labels], NOT_FINITE)
-        codes = np.where(codes >= 0, same[codes], codes)
-    return np.split(codes, len(fields)), labels
+        types = " and ".join(str(column.type) for column in columns)
+        raise LogError(f"the state {name!r} and its next state have different types: {types}")
+    kind = kinds.pop()
+    columns = _of_one_type(columns, kind)
+
+    # One dictionary for all columns.
+    chunks = [chunk for column in columns for chunk in column.chunks]
+    values = pa.chunked_array(chunks, chunks[0].type).combine_chunks()
+    if isinstance(values, pa.ChunkedArray):
+        values = values.chunk(0)
+    encoded = values.dictionary_encode()
+    _require_few_labels(len(encoded.dictionary), name)
+    labels = [_label_of(value, name) for value in encoded.dictionary.to_pylist()]
+    indices = encoded.indices.fill_null(BadLabel.MISSING.value)
+    codes = np.array(np.from_dlpack(indices), dtype=np.int64)
+    if kind == "number" and labels:
+        codes = _merge_numbers(codes, labels)
+    return np.split(codes, len(columns)), labels
 
 
-def _require_labels(number: int, name: str) -> None:
-    """Refuse a column with too many different values to be labels."""
-    if number > MAX_LABELS:
-        raise ValueError(
-            f"the column {name!r} has {number:,} different values: is it free text or an identifier? "
-            "Group its values first, or give bins"
-        )
+def _plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column without dictionaries and decimals."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.float64() if column.type.scale else pa.int64())
+    return column
 
 
-def _alike(columns: list[pa.ChunkedArray], kinds: set[str]) -> list[pa.ChunkedArray]:
-    """Columns of one type: whole numbers if all are whole, whatever their columns' types."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+def _kind_of(dtype: pa.DataType, name: str) -> str:
+    """Which labels of an Arrow type can equal those of another: text, numbers, or its own."""
+    types = pa.types
+    if types.is_nested(dtype):
+        raise LogError(f"the column {name!r} holds {dtype}; a label is text, a number or a boolean")
+    if types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype):
+        return "text"
+    if types.is_integer(dtype) or types.is_floating(dtype):
+        return "number"
+    return str(dtype)
 
+
+def _of_one_type(columns: list[pa.ChunkedArray], kind: str) -> list[pa.ChunkedArray]:
+    """Columns of one type; numbers are whole if all values are, even in columns of fractions."""
     types = {column.type for column in columns if not pa.types.is_null(column.type)}
     if len(types) == 1:
-        return [column.cast(next(iter(types))) for column in columns]
-    if kinds == {"text"}:
+        (only,) = types
+        return [column.cast(only) for column in columns]
+    if kind == "text":
         return [column.cast(pa.large_string()) for column in columns]
-    finite = [
-        pc.if_else(pc.is_finite(column), column, None)
-        if pa.types.is_floating(column.type)
-        else column
-        for column in columns
-    ]
-    fractions = [column for column in finite if pa.types.is_floating(column.type)]
-    whole = all(
-        pc.all(pc.equal(column, pc.trunc(column))).as_py() is not False for column in fractions
-    )
-    return [column.cast(pa.int64() if whole else pa.float64(), safe=whole) for column in finite]
+
+    finite = [_finite(column) for column in columns]
+    is_whole = all(_is_whole(column) for column in finite)
+    if is_whole:
+        return [column.cast(pa.int64()) for column in finite]
+    return [column.cast(pa.float64(), safe=False) for column in finite]
 
 
-def _kind(kind: pa.DataType) -> str:
-    """What labels of an Arrow type are alike: text, numbers, or something of their own."""
-    import pyarrow as pa
-
-    types = pa.types
-    if types.is_null(kind):
-        return "null"
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        return "text"
-    return "number" if types.is_integer(kind) or types.is_floating(kind) else str(kind)
+def _finite(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column with infinite and undefined values missing."""
+    if not pa.types.is_floating(column.type):
+        return column
+    return pc.if_else(pc.is_finite(column), column, None)
 
 
-def _label(value: Any, name: str) -> Label:
+def _is_whole(column: pa.ChunkedArray) -> bool:
+    """Whether all values of a column of numbers are whole."""
+    if not pa.types.is_floating(column.type):
+        return True
+    all_whole = pc.all(pc.equal(column, pc.trunc(column))).as_py()
+    return all_whole is not False  # None: there are no values
+
+
+def _merge_numbers(codes: IntArray, labels: list[Label]) -> IntArray:
+    """Codes in which equal numbers (0.0 and -0.0) share one, and which mark what is not finite."""
+    first: dict[Label, int] = {}
+    for code, label in enumerate(labels):
+        first.setdefault(label, code)
+    is_finite = np.isfinite(np.array(labels, dtype=np.float64))
+    merged = np.where(is_finite, [first[label] for label in labels], BadLabel.NOT_FINITE)
+    return np.where(codes >= 0, merged[codes], codes)
+
+
+def _require_few_labels(number: int, name: str) -> None:
+    """Refuse a column with too many different values to be labels."""
+    if number > MAX_LABELS:
+        raise LogError(
+            f"the column {name!r} has {number:,} different values: it looks like free text or an "
+            "identifier. Group its values first, or give bins"
+        )
+
+
+def _label_of(value: Any, name: str) -> Label:
+    """A value of a column as a label."""
     if isinstance(value, (str, bool, int, float)):
         return value
     if isinstance(value, (date, time)):
         return value.isoformat()
     if isinstance(value, Decimal):
         return float(value)
-    raise ValueError(
-        f"the column {name!r} holds {type(value).__name__}; a label is text, a number or a boolean"
-    )
+    kind = type(value).__name__
+    raise LogError(f"the column {name!r} holds {kind}; a label is text, a number or a boolean")
 
 
-def _space(
-    codes: IntArray, labels: list[list[Label]], names: tuple[str, ...], parts: int = 1
-) -> tuple[Space, list[IntArray]]:
-    """The space of the combinations that occur, and the indices of each part: codes [parts * groups, fields]."""
+def _space_of(
+    codes: IntArray, labels: list[list[Label]], names: tuple[str, ...]
+) -> tuple[Space, IntArray]:
+    """The space of the combinations that occur, and the index of each row into it: [rows].
+
+    Parameters
+    ----------
+    codes : [rows, fields]
+        None of them bad.
+    labels : list of lists
+        For each field its labels.
+    """
+    # Field by field, the combinations that occur so far and the place of each row among them.
     combinations: list[tuple[Label, ...]] = [()]
-    index = np.zeros(len(codes), dtype=np.int64)
-    for code, each in zip(codes.T, labels, strict=True):
-        occurring, index = distinct(index * len(each) + code, len(combinations) * len(each))
-        pairs = zip(*np.divmod(occurring, len(each)), strict=True)
-        combinations = [(*combinations[before], each[label]) for before, label in pairs]
-    found: list[Label] = [labels[0] if len(names) == 1 else labels for labels in combinations]
-    order = sorted(range(len(found)), key=lambda place: sort_key(found[place]))
+    place = np.zeros(len(codes), dtype=np.int64)
+    for field_codes, field_labels in zip(codes.T, labels, strict=True):
+        size = len(field_labels)
+        occurring, place = distinct(place * size + field_codes, len(combinations) * size)
+        before, last = np.divmod(occurring, size)
+        combinations = [
+            (*combinations[i], field_labels[j])
+            for i, j in zip(before.tolist(), last.tolist(), strict=True)
+        ]
+
+    # Sort the combinations as labels.
+    found: list[Label] = [*combinations]
+    if len(names) == 1:
+        found = [combination[0] for combination in combinations]
+    order = sorted(range(len(found)), key=lambda i: sort_key(found[i]))
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
-    return Space([found[place] for place in order], names), np.split(rank[index], parts)
+    return Space([found[i] for i in order], names), rank[place]
 
 
-REASONS: dict[int, tuple[str, str, str]] = {
-    MISSING: ("missing", "without", "Fill the gaps, or leave those records out"),
-    NOT_FINITE: ("not-finite", "with an infinite or undefined", "Mend or leave out those records"),
-    OUT_OF_RANGE: (
-        "out-of-range",
-        "outside the bins of their",
-        "Widen the bins, or leave those records out",
-    ),
-}
-UNFOLLOWED: dict[int, tuple[str, str, str]] = {
-    FAR: (
-        "gap",
-        "followed too late, by more than max_gap",
-        "That breaks the chain; raise max_gap if it should not",
-    ),
-    SAME_TIME: (
-        "duplicate-time",
-        "with the episode and time of another",
-        "Keep one of each, or give a finer time",
-    ),
-    NO_EPISODE: ("missing-episode", "without an episode left out of the chain", "Fill the gaps"),
-    NO_TIME: ("missing-time", "without a time left out of the chain", "Fill the gaps"),
-    NO_AGE: ("missing-age", "without an age left out", "Fill the gaps"),
-}
+# Findings.
 
 
-def unfollowed(reason: int, number: int) -> Finding:
-    """That some records have no next record, because of this."""
-    code, message, fix = UNFOLLOWED[reason]
-    return Finding(code, f"{so_many(number)} {message}", number, fix)
-
-
-def so_many(number: int) -> str:
-    """So many records, in words."""
-    return f"{number:,} record{'s' if number != 1 else ''}"
-
-
-def _left_out(rows: IntArray, status: IntArray, bad: Mapping[str, IntArray]) -> list[Finding]:
-    numbers = {reason: int(rows[status == reason].sum()) for reason in UNFOLLOWED}
-    findings = [unfollowed(reason, number) for reason, number in numbers.items() if number]
-    for part, codes in bad.items():
-        for reason in REASONS:
-            number = int(rows[(status == FOLLOWED) & (codes == reason)].sum())
+def _left_out(rows: IntArray, status: IntArray, parts: Mapping[str, Part]) -> list[Finding]:
+    """Findings on records that have no next state, or a part without a label."""
+    findings = []
+    for reason, code in STATUS_CODES.items():
+        number = int(rows[status == reason].sum())
+        if number:
+            findings.append(finding_of(code, number))
+    is_followed = status == Status.FOLLOWED
+    for name, part in parts.items():
+        bad = part.bad
+        for bad_label, begin in BAD_LABEL_CODES.items():
+            number = int(rows[is_followed & (bad == bad_label)].sum())
             if number:
-                findings.append(_bad(part, reason, number))
+                findings.append(finding_of(f"{begin}-{name}", number))
     return findings
 
 
-def _bad(part: str, reason: int, number: int) -> Finding:
-    """That so many records have no label in a part, because of this."""
-    code, how, fix = REASONS[reason]
-    message = f"{so_many(number)} {how} {part} left out"
-    return Finding(f"{code}-{part.replace(' ', '-')}", message, number, fix)
-
-
-def _ended(
-    counts: TransitionCounts, terminal: tuple[Label, ...], more: bool
-) -> tuple[TransitionCounts, list[Finding]]:
-    """The counts with their terminal states, and without the records that leave one."""
-    if not terminal:
-        return counts, []
-    if more:
-        terminal = tuple(label for label in terminal if counts.states.has(label))
-    try:
-        ends = counts.states.indices(terminal)
-    except ValueError as error:
-        raise ValueError(f"terminal: {error}") from None
-    kept = counts.ending_in(ends)
-    left = counts.num_records - kept.num_records
-    message, fix = (
-        f"{so_many(left)} that leave a terminal state left out",
-        "Is the state really terminal?",
+def _no_transition(findings: list[Finding]) -> LogError:
+    reasons = "; ".join(finding.message for finding in findings)
+    return LogError(
+        f"the log has no usable transition: {reasons or 'no record is followed by another'}"
     )
-    return kept, [Finding("after-terminal", message, left, fix)] if left else []

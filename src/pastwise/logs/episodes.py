@@ -5,166 +5,196 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray
 from pastwise.data.records import Episodes
 from pastwise.data.space import Label, Space
-from pastwise.errors import LogWarning
+from pastwise.errors import LabelError, LogError, LogWarning, ParameterError
 from pastwise.logs.columns import Columns
-from pastwise.logs.decode import Part, as_numpy, numbers_of, parts_of, so_many
-from pastwise.logs.query import FOLLOWED, labels, prepare
-from pastwise.logs.sources import open_table, reading
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from pastwise.logs.decode import Part, as_numpy, numbers_of, parts_of
+from pastwise.logs.findings import counted
+from pastwise.logs.query import Status, label_names, prepare
+from pastwise.logs.sources import engine_errors, name_of, open_table
 
 
 def read_episodes(
     table: Any, columns: Columns, states: Space, actions: Space, propensity: str | None = None
 ) -> Episodes:
-    """The episodes of a log, by the indices of the given spaces.
+    """The episodes of a log, as indices into the given spaces.
 
-    A record that is not usable (its next state is missing, too late or at the same time, a value is missing or outside
-    its bins, it leaves a terminal state) ends its episode; what follows it is an episode of its own. So is what follows
-    a record whose next-state column says that it led elsewhere, or one of the same time; a `LogWarning` counts those.
+    A record that is not usable ends its episode; the record after it begins a new one. It is not
+    usable if its next state is missing, too late or at the same time, if a value is missing or
+    outside its bins, or if it leaves a terminal state. A record also begins a new episode if the
+    next-state column of the one before differs from its state, or if both have the same time; a
+    `LogWarning` counts those.
 
     Parameters
     ----------
     table
         Any log that `count_transitions` reads.
     columns : Columns
-        With episode and time, beside the next state or without it. Weights, ages and tasks do not matter here.
+        With episode and time, and with or without the next state. Weights, ages and tasks are
+        ignored.
     propensity : str, optional
         Column of the probability with which the logged action was taken.
 
     Examples
     --------
-    >>> log = {"who": [1, 1, 1, 2, 2], "t": [0, 1, 2, 0, 1], "room": list("abaab"), "did": list("xyxyx")}
+    >>> log = {
+    ...     "who": [1, 1, 1, 2, 2],
+    ...     "t": [0, 1, 2, 0, 1],
+    ...     "room": list("abaab"),
+    ...     "did": list("xyxyx"),
+    ... }
     >>> columns = Columns.of("room", "did", episode="who", time="t")
     >>> episodes = read_episodes(log, columns, Space("ab"), Space("xy"))
-    >>> episodes.state.tolist(), episodes.next_state.tolist(), episodes.episode.tolist(), episodes.step.tolist()
-    ([0, 1, 0], [1, 0, 1], [0, 0, 1], [0, 1, 0])
+    >>> episodes.state.tolist(), episodes.next_state.tolist()
+    ([0, 1, 0], [1, 0, 1])
+    >>> episodes.episode.tolist(), episodes.step.tolist()
+    ([0, 0, 1], [0, 1, 0])
     """
     if not (columns.episode and columns.time):
-        raise ValueError(
-            "importance sampling needs the order of decisions: when learning, name the columns of episode and time, "
-            "beside that of the next state if there is one"
+        raise ParameterError(
+            "importance sampling needs the order of decisions: name the columns of episode and "
+            "time when learning, next to that of the next state if there is one"
         )
     if columns.count:
-        raise ValueError("importance sampling needs a row for each record, not a column of counts")
+        raise ParameterError(
+            "importance sampling needs a row for each record, not a column of counts"
+        )
     columns = replace(columns, weight=None, task=None, age=None, half_life=None)
-    with reading(table if isinstance(table, str) else "the log"):
+    with engine_errors(name_of(table)):
         rows, columns = _sorted_rows(table, columns, propensity)
     if not len(rows):
-        raise ValueError(
-            "the log has no usable transition: no record has both an episode and a time"
-        )
-    state, follows = parts_of(rows, ("state", "next"), columns.state, columns.bins)
+        raise LogError("the log has no usable transition: no record has an episode and a time")
+
+    # Labels, and which records are usable.
+    state, next_state = parts_of(rows, ("state", "next"), columns.state, columns.bins)
     (action,) = parts_of(rows, ("action",), columns.action, columns.bins)
-    usable = (
-        (numbers_of(rows, "status") == FOLLOWED)
-        & (state.bad == 0)
-        & (action.bad == 0)
-        & (follows.bad == 0)
-    )
-    ends = _known(states, columns.terminal, "terminal")
-    usable[usable] = ~np.isin(_indices(state, usable, states, "state"), ends)
+    is_followed = numbers_of(rows, "status") == Status.FOLLOWED
+    has_labels = (state.bad == 0) & (action.bad == 0) & (next_state.bad == 0)
+    usable = is_followed & has_labels
+    terminal = _known(states, columns.terminal, "terminal")
+    usable[usable] = ~np.isin(_indices(state, usable, states, "state"), terminal)
     if not usable.any():
-        raise ValueError("the log has no usable transition")
-    episode, step = _pieces(rows, usable, (state.codes[1:] == follows.codes[:-1]).all(axis=-1))
+        raise LogError("the log has no usable transition")
+
+    # Where each episode begins.
+    leads_on = (state.codes[1:] == next_state.codes[:-1]).all(axis=-1)
+    episode, step = _pieces(rows, usable, leads_on)
     return Episodes(
-        _indices(state, usable, states, "state"),
-        _indices(action, usable, actions, "action"),
-        _indices(follows, usable, states, "next state"),
-        episode,
-        step,
-        None if propensity is None else _propensities(rows, usable, propensity),
+        state=_indices(state, usable, states, "state"),
+        action=_indices(action, usable, actions, "action"),
+        next_state=_indices(next_state, usable, states, "next state"),
+        episode=episode,
+        step=step,
+        propensity=None if propensity is None else _propensities(rows, usable, propensity),
     )
 
 
 def _sorted_rows(table: Any, columns: Columns, propensity: str | None) -> tuple[pa.Table, Columns]:
-    """Records with an episode and a time, in that order, and the columns with all bins known.
+    """Records by episode and time, and the columns with all edges of bins known.
 
-    Where the next state is that of the next record, of the records of one time only the last has one, and the lowest
-    status: it comes last. Otherwise they are taken in the order of their labels.
+    Several records may have the same time. Where the next state is taken from the next record, only
+    the last of them has one; it has the lowest status and must stay last, hence the descending
+    order of ``status``. Labels decide the order of the others.
     """
-    import narwhals as nw
-
     frame = open_table(table, replace(columns, propensity=propensity))
+    raw: tuple[str, ...] = ()
     if propensity is not None:
-        schema = frame.collect_schema()
-        if propensity not in schema:
-            raise ValueError(f"the log has no column {propensity!r}; it has {', '.join(schema)}")
-        if not schema[propensity].is_numeric():
-            raise ValueError(
-                f"the propensity column {propensity!r} must hold numbers, not {schema[propensity]}"
-            )
-    raw = () if propensity is None else (propensity,)
+        _require_numbers(frame, propensity)
+        raw = (propensity,)
     prepared, columns, _ = prepare(frame, columns, raw=raw)
-    placed = prepared.filter(~nw.col("episode").is_null() & ~nw.col("moment").is_null())
-    order = ["episode", "moment", "status", *labels(columns), *(f"raw {name}" for name in raw)]
-    rows = placed.sort(order, descending=[name == "status" for name in order]).collect(
-        backend="pyarrow"
-    )
-    return rows.to_native(), columns
+    has_place = ~nw.col("episode").is_null() & ~nw.col("moment").is_null()
+    order = ["episode", "moment", "status", *label_names(columns)]
+    order += [f"raw {name}" for name in raw]
+    descending = [name == "status" for name in order]
+    rows = prepared.filter(has_place).sort(order, descending=descending)
+    return rows.collect(backend="pyarrow").to_native(), columns
+
+
+def _require_numbers(frame: nw.LazyFrame[Any], propensity: str) -> None:
+    """Refuse a propensity column that is not there or does not hold numbers."""
+    schema = frame.collect_schema()
+    if propensity not in schema:
+        raise LogError(f"the log has no column {propensity!r}; it has {', '.join(schema)}")
+    dtype = schema[propensity]
+    if not dtype.is_numeric():
+        raise LogError(f"the propensity column {propensity!r} must hold numbers, not {dtype}")
 
 
 def _indices(part: Part, usable: BoolArray, space: Space, name: str) -> IntArray:
-    """Index of the label of each usable record; an unknown label is an error that names the nearest."""
+    """Index of the label of each usable record; an unknown label is an error."""
     codes, inverse = np.unique(part.codes[usable], axis=0, return_inverse=True)
-    combinations = [
-        tuple(values[code] for values, code in zip(part.labels, row, strict=True)) for row in codes
-    ]
-    index = _known(space, [label if len(label) > 1 else label[0] for label in combinations], name)
-    return index[inverse.ravel()]
+    labels: list[Label] = []
+    for row in codes:
+        fields = [values[code] for values, code in zip(part.labels, row, strict=True)]
+        labels.append(tuple(fields) if len(fields) > 1 else fields[0])
+    return _known(space, labels, name)[inverse.ravel()]
 
 
 def _known(space: Space, labels: Sequence[Label], name: str) -> IntArray:
+    """Indices of labels; the error on an unknown one begins with ``name``."""
     try:
         return space.indices(labels)
     except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
+        raise LabelError(f"{name}: {error}") from None
 
 
-def _pieces(rows: pa.Table, usable: BoolArray, leads: BoolArray) -> tuple[IntArray, IntArray]:
-    """Episode and step of each usable record; an unusable one breaks the chain.
+def _pieces(rows: pa.Table, usable: BoolArray, leads_on: BoolArray) -> tuple[IntArray, IntArray]:
+    """Episode and step of each usable record; a record that is not usable breaks the chain.
 
-    So does one that does not lead to the state of the next, [N - 1], or is of the same time.
+    Parameters
+    ----------
+    usable : [N]
+    leads_on : [N - 1]
+        Whether the next state of each record is the state of the one after it.
     """
-    same = _same_episode(rows.column("episode"))
-    goes_on = same & leads & (np.diff(numbers_of(rows, "moment")) > 0)
-    broken = int((usable[:-1] & usable[1:] & same & ~goes_on).sum())
-    if broken:
-        message = f"{so_many(broken)} in another state than the one before in the episode led to, or of the same time"
-        advice = "Each begins an episode of its own; validating the log shows them"
-        warnings.warn(f"{message}. {advice}", LogWarning, stacklevel=4)
-    first = np.append(True, ~(usable[:-1] & goes_on))[usable]
-    number = np.cumsum(first) - 1
-    return number, np.arange(len(first)) - np.flatnonzero(first)[number]
+    same_episode = _same_episode(rows.column("episode"))
+    is_later = np.diff(numbers_of(rows, "moment")) > 0
+    goes_on = same_episode & leads_on & is_later
+    num_broken = int((usable[:-1] & usable[1:] & same_episode & ~goes_on).sum())
+    if num_broken:
+        warnings.warn(
+            f"{counted(num_broken, 'record')} in another state than the one before in the episode "
+            "led to, or of the same time. Each begins an episode of its own; validate the log to "
+            "see them",
+            LogWarning,
+            stacklevel=4,
+        )
+
+    # A usable record begins a piece unless the one before is usable and goes on with it.
+    continues = usable[:-1] & goes_on
+    begins = np.append(True, ~continues)[usable]
+    episode = np.cumsum(begins) - 1
+    first = np.flatnonzero(begins)
+    return episode, np.arange(len(begins)) - first[episode]
 
 
 def _same_episode(episode: pa.ChunkedArray) -> BoolArray:
-    """Whether each record and the next are of one episode: [N - 1]."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    plain = (
-        episode.cast(episode.type.value_type) if pa.types.is_dictionary(episode.type) else episode
-    )
-    same = pc.equal(plain.slice(1), plain.slice(0, len(plain) - 1))
+    """Whether each record and the next belong to one episode: [N - 1]."""
+    if pa.types.is_dictionary(episode.type):
+        episode = episode.cast(episode.type.value_type)
+    same = pc.equal(episode.slice(1), episode.slice(0, len(episode) - 1))
     return np.asarray(as_numpy(same.cast(pa.int8())) > 0)
 
 
 def _propensities(rows: pa.Table, usable: BoolArray, name: str) -> FloatArray:
+    """Propensity of each usable record."""
     values = numbers_of(rows, f"raw {name}")
     bad = usable & ~((values > 0) & (values <= 1))
     if bad.any():
         row = int(bad.argmax())
-        where = f"in episode {rows.column('episode')[row].as_py()!r} at {rows.column('moment')[row].as_py():g}"
-        raise ValueError(
-            f"the propensity column {name!r} is {values[row]:g} {where}; it must lie in (0, 1]"
+        episode = rows.column("episode")[row].as_py()
+        moment = rows.column("moment")[row].as_py()
+        raise LogError(
+            f"the propensity column {name!r} is {values[row]:g} in episode {episode!r} at "
+            f"{moment:g}; it must lie in (0, 1]"
         )
     return values[usable]

@@ -1,9 +1,12 @@
-"""The one query that a log is read by.
+"""The one query that reads a log.
 
-The log is grouped by state, action, next state and what became of the record. Missing and out-of-range values are
-groups too, so that what is left out is counted in the same pass. Where the log has no next-state column, the next
-state is that of the next record of the same episode, by a window. Missing states are dropped only after that, so that
-a gap breaks the chain instead of bridging it. Where it has one, episode and moment go along and no window is needed.
+`prepare` gives every record its parts: the fields of state, action and next state, and a `Status`
+that says whether it has a next state. `grouped` then sums the records that agree in all of them.
+Missing and out-of-range values are groups too, so the same pass counts what is left out.
+
+Where the log has no next-state column, a window takes the next state from the next record of the
+same episode. Records without a state are dropped only after that, so a gap breaks the chain instead
+of bridging it. Where the log has one, no window is needed.
 """
 
 from __future__ import annotations
@@ -11,20 +14,41 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from enum import IntEnum
 from math import isfinite, log
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import narwhals.stable.v2 as nw
 
 from pastwise.data.counts import Decay
+from pastwise.errors import LogError, ParameterError
 from pastwise.logs.columns import Columns, Edges, seconds
+from pastwise.logs.sources import ROW
 
-if TYPE_CHECKING:
-    import narwhals as nw
+Schema = Mapping[str, nw.dtypes.DType]
+"""Types of the columns of a table."""
 
-FOLLOWED, LAST, FAR, SAME_TIME, NO_EPISODE, NO_TIME, NO_AGE = range(7)
-"""What became of a record: it has a next state, or it has none because of this."""
 
-UNORDERED = ("episode", "moment")
-"""Parts of a record that do not decide in which order records of the same time are taken; all others do."""
+class Status(IntEnum):
+    """Whether a record has a next state and, if not, why."""
+
+    FOLLOWED = 0
+    LAST = 1
+    TOO_LATE = 2
+    SAME_TIME = 3
+    NO_EPISODE = 4
+    NO_TIME = 5
+    NO_AGE = 6
+
+    @property
+    def literal(self) -> nw.Expr:
+        """The status as a plain number of a query."""
+        return nw.lit(self.value)
+
+    @property
+    def holds(self) -> nw.Expr:
+        """Condition for records of this status."""
+        return nw.col("status") == self.value
 
 
 def prepare(
@@ -35,272 +59,334 @@ def prepare(
     raw: Sequence[str] = (),
     ties: bool = True,
 ) -> tuple[nw.LazyFrame[Any], Columns, Decay | None]:
-    """The frame with the parts that it is grouped by and the numbers that are summed; the columns with all bins known.
+    """The parts of every record, the columns with all edges of bins known, and the decay.
 
-    Every part has a name of its own: ``state 0``, ``action 0``, ``next 0``, ``status`` and so on. The ``raw`` columns
-    go along. Without ``ties`` records of the same time come in any order: faster, and for logs that have none.
+    Every part is a column: ``state 0``, ``action 0``, ``next 0``, ``status`` and so on.
+
+    Parameters
+    ----------
+    as_of : float, optional
+        The date that weights refer to; the latest of the log by default.
+    raw : names of columns
+        Kept under their name after ``raw``.
+    ties : bool
+        Whether several records of an episode may have the same time. If so, their labels decide
+        their order. Sorting by time alone is faster.
     """
     schema = frame.collect_schema()
-    _require_columns(columns, list(schema))
-    columns = _with_edges(frame, columns, schema)
-    decay = _decay(frame, columns, schema, as_of)
-    return _prepared(frame, columns, schema, decay, raw, ties), columns, decay
+    _require_columns(columns, [name for name in schema if name != ROW])
+    columns = _with_quantiles(frame, columns, schema)
+    decay = _decay_of(frame, columns, schema, as_of)
+
+    # Select the parts of each record.
+    parts = {
+        **_label_parts(columns, schema),
+        **_order_parts(columns, schema),
+        **_number_parts(columns, schema, decay),
+    }
+    raw_parts = {f"raw {name}": nw.col(name) for name in raw}
+    frame = frame.select(**parts, **raw_parts)
+
+    # Find the next state and the status of each record.
+    status = Status.FOLLOWED.literal
+    if not columns.next_state:
+        next_parts = {f"next {i}": f"state {i}" for i in range(len(columns.state))}
+        order = [name for name in parts if name not in ("episode", "moment")] if ties else []
+        max_gap = _max_gap(columns, schema)
+        frame, status = with_following(frame, next_parts, order, max_gap)
+    if columns.age:
+        ageless = nw.col("decayed").is_null()
+        status = nw.when(ageless).then(Status.NO_AGE.literal).otherwise(status)
+    return frame.with_columns(status=status), columns, decay
+
+
+def grouped(
+    prepared: nw.LazyFrame[Any], columns: Columns, decay: Decay | None
+) -> nw.LazyFrame[Any]:
+    """The groups of what `prepare` returned: all that leaves the engine."""
+    return prepared.group_by([*label_names(columns), "status"]).agg(*_sums(columns, decay))
+
+
+def label_names(columns: Columns) -> list[str]:
+    """The parts that hold labels. Records that agree in them, and in their status, are a group."""
+    names = [f"state {i}" for i in range(len(columns.state))]
+    names += [f"action {i}" for i in range(len(columns.action))]
+    names += [f"next {i}" for i in range(len(columns.state))]
+    if columns.task:
+        names.append("task")
+    return names
+
+
+# Columns of a log.
 
 
 def _require_columns(columns: Columns, present: list[str]) -> None:
+    """Refuse a name that is not a column of the log, and name the nearest that are."""
     for name in columns.all:
-        if name not in present:
-            near = difflib.get_close_matches(name, present, n=3, cutoff=0.5)
-            hint = (
-                f"did you mean {' or '.join(repr(n) for n in near)}?"
-                if near
-                else f"it has {', '.join(present)}"
-            )
-            raise ValueError(f"the log has no column {name!r}; {hint}")
-
-
-def _numeric(name: str, schema: Mapping[str, nw.dtypes.DType], what: str) -> nw.Expr:
-    """The column as a number: itself, or a date in seconds since 1970. Not-a-number is missing."""
-    import narwhals as nw
-
-    column, dtype = nw.col(name), schema[name]
-    if dtype.is_numeric():
-        value = column.cast(nw.Float64)
-        return nw.when(~value.is_nan()).then(value) if dtype.is_float() else value
-    if not _is_date(dtype):
-        raise ValueError(f"the {what} column {name!r} must hold numbers or dates, not {dtype}")
-    moment = column.cast(nw.Datetime).dt
-    years, day = moment.year().cast(nw.Int64) - 1, moment.ordinal_day().cast(nw.Int64)
-    days = years * 365 + years // 4 - years // 100 + years // 400 + day - 719163
-    hour, minute, second = (
-        part.cast(nw.Int64) for part in (moment.hour(), moment.minute(), moment.second())
-    )
-    clock = hour * 3600 + minute * 60 + second
-    micro = (
-        moment.microsecond().cast(nw.Int64) + 1_000_000
-    ) % 1_000_000  # some engines' are negative before 1970
-    return (days * 86400 + clock).cast(nw.Float64) + micro.cast(nw.Float64) / 1e6
+        if name in present:
+            continue
+        near = difflib.get_close_matches(name, present, n=3, cutoff=0.5)
+        if near:
+            hint = f"did you mean {' or '.join(repr(other) for other in near)}?"
+        else:
+            hint = f"it has {', '.join(present)}"
+        raise LogError(f"the log has no column {name!r}; {hint}")
 
 
 def _is_date(dtype: nw.dtypes.DType) -> bool:
-    """Whether a column holds dates; DuckDB's finest moments have no type in narwhals."""
-    import narwhals as nw
-
+    """Whether a column holds dates. DuckDB's finest moments have no type in narwhals."""
     return dtype in (nw.Date, nw.Datetime, nw.Unknown)
 
 
-def _span(span: float | str, name: str, schema: Mapping[str, nw.dtypes.DType]) -> float:
+def _numeric(name: str, schema: Schema, role: str) -> nw.Expr:
+    """A column as a number: itself, or a date in seconds since 1970. Not-a-number is missing."""
+    dtype = schema[name]
+    if dtype.is_numeric():
+        value = nw.col(name).cast(nw.Float64)
+        return nw.when(~value.is_nan()).then(value) if dtype.is_float() else value
+    if not _is_date(dtype):
+        raise LogError(f"the {role} column {name!r} must hold numbers or dates, not {dtype}")
+    return _seconds_since_1970(nw.col(name))
+
+
+def _seconds_since_1970(column: nw.Expr) -> nw.Expr:
+    """A column of dates or moments in seconds since 1970, by operations that every engine has."""
+    moment = column.cast(nw.Datetime).dt
+
+    # Days: those of the years that have passed, by the rule of leap years, and of this year.
+    years = moment.year().cast(nw.Int64) - 1
+    day = moment.ordinal_day().cast(nw.Int64)
+    days = years * 365 + years // 4 - years // 100 + years // 400 + day - 719163
+
+    # The time of day. The microseconds of some engines are negative before 1970.
+    hours = moment.hour().cast(nw.Int64)
+    minutes = moment.minute().cast(nw.Int64)
+    whole_seconds = moment.second().cast(nw.Int64)
+    clock = hours * 3600 + minutes * 60 + whole_seconds
+    microseconds = (moment.microsecond().cast(nw.Int64) + 1_000_000) % 1_000_000
+    return (days * 86400 + clock).cast(nw.Float64) + microseconds.cast(nw.Float64) / 1e6
+
+
+def _length(span: float | str, name: str, schema: Schema) -> float:
     """A span in the unit that `_numeric` gives the column."""
     if _is_date(schema[name]):
         try:
             return seconds(span)
-        except ValueError as error:
-            raise ValueError(f"the column {name!r}: {error}") from None
+        except ParameterError as error:
+            raise ParameterError(f"the column {name!r}: {error}") from None
     if isinstance(span, str):
-        raise ValueError(
+        raise ParameterError(
             f"the column {name!r} holds numbers, not dates: give the span {span!r} as a number"
         )
     return span
 
 
-def _with_edges(frame: nw.LazyFrame[Any], columns: Columns, schema: Mapping[str, Any]) -> Columns:
-    """The columns with quantiles of the log in place of numbers of bins."""
-    wanted = {name: number for name, number in columns.bins.items() if isinstance(number, int)}
-    if not wanted:
+def _max_gap(columns: Columns, schema: Schema) -> float | None:
+    if columns.max_gap is None or columns.time is None:
+        return None
+    return _length(columns.max_gap, columns.time, schema)
+
+
+def _with_quantiles(frame: nw.LazyFrame[Any], columns: Columns, schema: Schema) -> Columns:
+    """The columns with edges at the log's quantiles in place of numbers of bins."""
+    numbers = {name: given for name, given in columns.bins.items() if isinstance(given, int)}
+    if not numbers:
         return columns
-    steps = {
-        f"{name} {i}": (name, i / number)
-        for name, number in wanted.items()
-        for i in range(number + 1)
-    }
-    quantiles = [
-        _numeric(name, schema, "binned").quantile(share, interpolation="linear").alias(alias)
-        for alias, (name, share) in steps.items()
-    ]
-    row = frame.select(*quantiles).collect(backend="pyarrow").to_native().to_pylist()[0]
+
+    # All quantiles in one query.
+    quantiles = []
+    for name, number in numbers.items():
+        value = _numeric(name, schema, "binned")
+        for i in range(number + 1):
+            quantile = value.quantile(i / number, interpolation="linear")
+            quantiles.append(quantile.alias(f"{name} {i}"))
+    row = _collected(frame.select(*quantiles))[0]
+
     bins: dict[str, Edges | int] = dict(columns.bins)
-    for name in wanted:
-        edges = sorted(
-            {
-                row[alias]
-                for alias, (owner, _) in steps.items()
-                if owner == name and row[alias] is not None
-            }
-        )
-        if len(edges) < 2:
-            raise ValueError(f"bins: {name!r} has too few different values for quantiles")
-        bins[name] = tuple(edges)
+    for name, number in numbers.items():
+        values = {row[f"{name} {i}"] for i in range(number + 1)} - {None}
+        if len(values) < 2:
+            raise LogError(f"bins: {name!r} has too few different values for quantiles")
+        bins[name] = tuple(sorted(values))
     return replace(columns, bins=bins)
 
 
-def _decay(
-    frame: nw.LazyFrame[Any], columns: Columns, schema: Mapping[str, Any], as_of: float | None
+def _decay_of(
+    frame: nw.LazyFrame[Any], columns: Columns, schema: Schema, as_of: float | None
 ) -> Decay | None:
+    """How weights fall with age, if they do."""
     if columns.age is None or columns.half_life is None:
         return None
     age = _numeric(columns.age, schema, "age")
-    half_life = _span(columns.half_life, columns.age, schema)
+    half_life = _length(columns.half_life, columns.age, schema)
     if as_of is None:
-        latest = frame.select(latest=age.max()).collect(backend="pyarrow").to_native()
-        as_of = latest.column("latest").to_pylist()[0]
+        as_of = _collected(frame.select(latest=age.max()))[0]["latest"]
         if as_of is None or not isfinite(as_of):
-            raise ValueError(f"the age column {columns.age!r} has no value, or an infinite one")
+            raise LogError(f"the age column {columns.age!r} has no value, or an infinite one")
     if not isfinite(as_of):
-        raise ValueError(f"as_of must be finite, not {as_of}")
+        raise ParameterError(f"as_of must be finite, not {as_of}")
     return Decay(as_of, half_life)
 
 
-def _prepared(
-    frame: nw.LazyFrame[Any],
-    columns: Columns,
-    schema: Mapping[str, Any],
-    decay: Decay | None,
-    raw: Sequence[str],
-    ties: bool,
-) -> nw.LazyFrame[Any]:
-    import narwhals as nw
+def _collected(frame: nw.LazyFrame[Any]) -> list[dict[str, Any]]:
+    """The rows of a small result."""
+    rows: list[dict[str, Any]] = frame.collect(backend="pyarrow").to_native().to_pylist()
+    return rows
 
-    def label(name: str, like: str) -> nw.Expr:
-        edges = columns.bins.get(like)
-        return (
-            _bin(_numeric(name, schema, "binned"), edges)
-            if isinstance(edges, tuple)
-            else nw.col(name)
-        )
 
-    parts = {f"state {i}": label(name, name) for i, name in enumerate(columns.state)}
-    parts |= {f"action {i}": label(name, name) for i, name in enumerate(columns.action)}
-    pairs = zip(columns.next_state, columns.state, strict=False)
-    parts |= {f"next {i}": label(name, like) for i, (name, like) in enumerate(pairs)}
+# Parts of a record.
+
+
+def _label_parts(columns: Columns, schema: Schema) -> dict[str, nw.Expr]:
+    """Fields of state, action and next state, and the task: labels, or numbers of bins."""
+
+    def label(name: str, binned_as: str) -> nw.Expr:
+        edges = columns.bins.get(binned_as)
+        if isinstance(edges, tuple):
+            return _bin_of(_numeric(name, schema, "binned"), edges)
+        return nw.col(name)
+
+    parts = {}
+    for i, name in enumerate(columns.state):
+        parts[f"state {i}"] = label(name, name)
+    for i, name in enumerate(columns.action):
+        parts[f"action {i}"] = label(name, name)
+    for i, name in enumerate(columns.next_state):
+        parts[f"next {i}"] = label(name, columns.state[i])
     if columns.task:
         parts["task"] = nw.col(columns.task)
-    if columns.episode and columns.time:
-        episode = nw.col(columns.episode)
-        if schema[columns.episode].is_float():
-            episode = nw.when(~episode.is_nan()).then(episode)
-        parts |= {"episode": episode, "moment": _numeric(columns.time, schema, "time")}
+    return parts
+
+
+def _bin_of(value: nw.Expr, edges: Edges) -> nw.Expr:
+    """Number of the interval, from 1 on.
+
+    It is 0 below the first edge, and one more than there are intervals above the last, which
+    belongs to the last interval.
+    """
+    reached = (value >= edges[0]).cast(nw.Int64)
+    for edge in edges[1:-1]:
+        reached = reached + (value >= edge).cast(nw.Int64)
+    return reached + (value > edges[-1]).cast(nw.Int64)
+
+
+def _order_parts(columns: Columns, schema: Schema) -> dict[str, nw.Expr]:
+    """Episode and moment, where the log has both."""
+    if not (columns.episode and columns.time):
+        return {}
+    episode = nw.col(columns.episode)
+    if schema[columns.episode].is_float():
+        episode = nw.when(~episode.is_nan()).then(episode)
+    return {"episode": episode, "moment": _numeric(columns.time, schema, "time")}
+
+
+def _number_parts(columns: Columns, schema: Schema, decay: Decay | None) -> dict[str, nw.Expr]:
+    """Count, weight, and what is left of the weight at the record's age."""
+    parts = {}
     if columns.count:
         parts["count"] = _numeric(columns.count, schema, "count")
     if columns.weight:
         parts["weight"] = _numeric(columns.weight, schema, "weight")
     if columns.age and decay:
         since = _numeric(columns.age, schema, "age") - decay.as_of
-        parts["fallen"] = (since * (log(2) / decay.half_life)).exp()
-    frame = frame.select(**parts, **{f"raw {name}": nw.col(name) for name in raw})
-    status = nw.lit(FOLLOWED)
-    if not columns.next_state:
-        limit = (
-            None if columns.max_gap is None else _span(columns.max_gap, str(columns.time), schema)
-        )
-        nexts = {f"next {i}": f"state {i}" for i in range(len(columns.state))}
-        frame, status = followed(
-            frame, nexts, [name for name in parts if ties and name not in UNORDERED], limit
-        )
-    if columns.age:
-        status = nw.when(nw.col("fallen").is_null()).then(nw.lit(NO_AGE)).otherwise(status)
-    return frame.with_columns(status=status)
+        parts["decayed"] = (since * (log(2) / decay.half_life)).exp()
+    return parts
 
 
-def _bin(value: nw.Expr, edges: Edges) -> nw.Expr:
-    """Number of the interval, from 1 on; 0 below the first edge, one too many above the last, which is included."""
-    import narwhals as nw
-
-    low = [(value >= edge).cast(nw.Int64) for edge in edges[:-1]]
-    return sum(low[1:], start=low[0]) + (value > edges[-1]).cast(nw.Int64)
+# The next record of the episode.
 
 
-def followed(
+def with_following(
     frame: nw.LazyFrame[Any],
-    wanted: Mapping[str, str],
+    next_parts: Mapping[str, str],
     order: Sequence[str],
     max_gap: float | None = None,
 ) -> tuple[nw.LazyFrame[Any], nw.Expr]:
-    """The frame with wanted parts of the next record of the episode, by new name, and what became of each record.
+    """The frame with parts of the next record of the episode, and the status of each record.
 
-    Records without a time stand apart, so that they come between no others. Records of the same time are taken in the
-    order of their labels, so that the result does not depend on the order of rows.
+    Records without a time form a window of their own, so they come between no others. Records of
+    the same time are sorted by ``order``, so the result does not depend on the order of rows.
+
+    Parameters
+    ----------
+    next_parts : mapping
+        From the name of a new column to the part of the next record that it takes.
+    order : names of parts
+        What decides the order of records of the same time.
     """
-    import narwhals as nw
-
     frame = frame.with_columns(timeless=nw.col("moment").is_null())
 
-    def following(name: str) -> nw.Expr:
-        return nw.col(name).shift(-1).over("episode", "timeless", order_by=["moment", *order])
+    def following(part: str) -> nw.Expr:
+        return nw.col(part).shift(-1).over("episode", "timeless", order_by=["moment", *order])
 
-    nexts = {name: following(part) for name, part in wanted.items()}
-    frame = _leading(frame.with_columns(**nexts, gap=following("moment") - nw.col("moment")))
-    status = nw.when(nw.col("gap") <= 0).then(nw.lit(SAME_TIME)).otherwise(nw.lit(FOLLOWED))
+    # Parts of the next record, and the time until then.
+    nexts = {name: following(part) for name, part in next_parts.items()}
+    frame = frame.with_columns(**nexts, gap=following("moment") - nw.col("moment"))
+    frame = _with_lead(frame)
+
+    # The status; later conditions go before earlier ones.
+    gap = nw.col("gap")
+    status = nw.when(gap <= 0).then(Status.SAME_TIME.literal).otherwise(Status.FOLLOWED.literal)
     if max_gap is not None:
-        status = nw.when(nw.col("gap") > max_gap).then(nw.lit(FAR)).otherwise(status)
-    status = nw.when(nw.col("gap").is_null()).then(nw.lit(LAST)).otherwise(status)
-    status = nw.when(nw.col("timeless")).then(nw.lit(NO_TIME)).otherwise(status)
-    return frame, nw.when(nw.col("episode").is_null()).then(nw.lit(NO_EPISODE)).otherwise(status)
+        status = nw.when(gap > max_gap).then(Status.TOO_LATE.literal).otherwise(status)
+    status = nw.when(gap.is_null()).then(Status.LAST.literal).otherwise(status)
+    status = nw.when(nw.col("timeless")).then(Status.NO_TIME.literal).otherwise(status)
+    no_episode = nw.col("episode").is_null()
+    status = nw.when(no_episode).then(Status.NO_EPISODE.literal).otherwise(status)
+    return frame, status
 
 
-def _leading(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-    """The frame, in Ibis with LEAD(x, 1) where narwhals asks for LAG(x, -1), which some engines refuse."""
-    import narwhals as nw
+def _with_lead(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+    """The frame with LEAD(x, 1) where narwhals writes LAG(x, -1), which some engines refuse.
 
+    Only Ibis needs this.
+    """
     if not frame.implementation.is_ibis():
         return frame
     from ibis.expr.operations import Lag, Lead, Literal
 
     table = frame.to_native().op()
-    back = [
-        lag for lag in table.find(Lag) if isinstance(lag.offset, Literal) and lag.offset.value == -1
-    ]
-    leads = {lag: Lead(lag.arg, 1, lag.default) for lag in back}
-    ahead: nw.LazyFrame[Any] = nw.from_native(table.replace(leads).to_expr())
-    return ahead
+    leads = {}
+    for lag in table.find(Lag):
+        if isinstance(lag.offset, Literal) and lag.offset.value == -1:
+            leads[lag] = Lead(lag.arg, 1, lag.default)
+    rewritten: nw.LazyFrame[Any] = nw.from_native(table.replace(leads).to_expr())
+    return rewritten
 
 
-def grouped(
-    prepared: nw.LazyFrame[Any], columns: Columns, decay: Decay | None
-) -> nw.LazyFrame[Any]:
-    """The groups of what `prepare` gave: all that leaves the engine."""
-    return prepared.group_by([*labels(columns), "status"]).agg(*_sums(columns, decay))
-
-
-def labels(columns: Columns) -> list[str]:
-    """The parts that tell of what kind a record is; with what became of it, what records are grouped by."""
-    names = [f"state {i}" for i in range(len(columns.state))] + [
-        f"action {i}" for i in range(len(columns.action))
-    ]
-    names += [f"next {i}" for i in range(len(columns.state))]
-    return names + (["task"] if columns.task else [])
+# Sums over the records of a group.
 
 
 def _sums(columns: Columns, decay: Decay | None) -> list[nw.Expr]:
-    """Rows, records, weights and their squares, and what is needed to tell bad ones."""
-    import narwhals as nw
-
-    count, weight = nw.col("count"), nw.col("weight")
-    wanted = [nw.len().alias("rows")]
+    """Rows, records, weights, squared weights, and what reveals bad counts and weights."""
+    sums = [nw.len().alias("rows")]
     if not columns.next_state:
-        wanted.append(
-            ((nw.col("gap") <= 0) | nw.col("gap").is_nan()).cast(nw.Int64).sum().alias("ties")
-        )
-    factors: list[nw.Expr] = []
+        gap = nw.col("gap")
+        is_tie = (gap <= 0) | gap.is_nan()
+        sums.append(is_tie.cast(nw.Int64).sum().alias("ties"))
+
+    count = nw.col("count")
     if columns.count:
-        wanted += [
-            count.sum().alias("records"),
-            count.min().alias("least count"),
-            (count % 1).max().alias("odd count"),
-        ]
-        wanted.append(count.is_null().cast(nw.Int64).sum().alias("no count"))
+        sums.append(count.sum().alias("records"))
+        sums.append(count.min().alias("least count"))
+        sums.append((count % 1).max().alias("odd count"))
+        sums.append(count.is_null().cast(nw.Int64).sum().alias("no count"))
+
+    weight = nw.col("weight")
     if columns.weight:
-        wanted += [
-            weight.min().alias("least weight"),
-            weight.is_null().cast(nw.Int64).sum().alias("no weight"),
-        ]
-        factors.append(weight)
-    if decay:
-        factors.append(nw.col("fallen"))
-    if factors:
-        each = factors[0] * factors[1] if len(factors) > 1 else factors[0]
-        times = count if columns.count else nw.lit(1.0)
-        wanted += [
-            (times * each).sum().alias("sum of weights"),
-            (times * each * each).sum().alias("sum of squares"),
-        ]
-    return wanted
+        sums.append(weight.min().alias("least weight"))
+        sums.append(weight.is_null().cast(nw.Int64).sum().alias("no weight"))
+
+    # The weight of each record is the product of its own weight and the decay.
+    if columns.weight and decay:
+        each = weight * nw.col("decayed")
+    elif columns.weight:
+        each = weight
+    elif decay:
+        each = nw.col("decayed")
+    else:
+        return sums
+    times = count if columns.count else nw.lit(1.0)
+    sums.append((times * each).sum().alias("sum of weights"))
+    sums.append((times * each * each).sum().alias("sum of squares"))
+    return sums

@@ -1,24 +1,27 @@
-"""From a table to transition counts, by one query in the engine that holds it; only distinct transitions leave it."""
+"""From a table to transition counts.
+
+One query runs in the engine that holds the table, and only distinct transitions leave it. Parquet
+files of text are counted without an engine; see `parquet`.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from pastwise.data.counts import Decay, TransitionCounts
 from pastwise.data.space import Label
 from pastwise.errors import LogWarning
 from pastwise.logs.columns import Columns, Names, Span
 from pastwise.logs.decode import Reading, decode, decode_tally
-from pastwise.logs.parquet import is_plain, tally
+from pastwise.logs.parquet import Tally, is_plain, tally
 from pastwise.logs.query import grouped, prepare
-from pastwise.logs.sources import open_table, parquet_files, reading
-
-if TYPE_CHECKING:
-    import narwhals as nw
-    import pyarrow as pa
+from pastwise.logs.sources import engine_errors, name_of, open_table, parquet_files
 
 
 def count_transitions(
@@ -42,22 +45,27 @@ def count_transitions(
 ) -> TransitionCounts:
     """Count the transitions of a log, wherever it is.
 
+    Records that are left out, because a value is missing or out of range, raise a `LogWarning`
+    with their number.
+
     Parameters
     ----------
     table
-        A path to CSV, Parquet or JSON lines, a glob or a list of them; a table of pandas, polars (eager or lazy),
-        pyarrow, DuckDB, Ibis or PySpark; or a mapping of columns.
+        A path to CSV, Parquet or JSON lines, a glob or a list of them; a table of pandas, polars
+        (eager or lazy), pyarrow, DuckDB, Ibis or PySpark; or a mapping of columns.
     state, action, next_state, episode, time, ...
         The columns; see `Columns`.
     as_of : float, optional
-        With ``age``: the date that weights are as of, in the column's unit or, for dates, seconds since 1970; the
-        latest of the log by default.
-
-    Records that are left out, because a value is missing or out of range, raise a `LogWarning` that counts them.
+        With ``age``: the date that weights refer to, in the column's unit or, for dates, in
+        seconds since 1970; the latest of the log by default.
 
     Examples
     --------
-    >>> log = {"room": ["cold", "mild", "cold"], "did": ["heat", "wait", "heat"], "then": ["mild", "mild", "cold"]}
+    >>> log = {
+    ...     "room": ["cold", "mild", "cold"],
+    ...     "did": ["heat", "wait", "heat"],
+    ...     "then": ["mild", "mild", "cold"],
+    ... }
     >>> counts = count_transitions(log, state="room", action="did", next_state="then")
     >>> counts.states.labels, counts.actions.labels, counts.records.tolist()
     (('cold', 'mild'), ('heat', 'wait'), [1, 1, 1])
@@ -84,7 +92,7 @@ def count_transitions(
 
 
 def warn_of(found: Reading, stacklevel: int) -> None:
-    """Warn of everything that was found on reading a log."""
+    """Warn of everything that was found when reading a log."""
     for finding in found.findings:
         warnings.warn(f"{finding.message}. {finding.fix}", LogWarning, stacklevel=stacklevel)
 
@@ -92,30 +100,37 @@ def warn_of(found: Reading, stacklevel: int) -> None:
 def read_log(
     table: Any, columns: Columns, *, as_of: float | None = None, more: bool = False
 ) -> Reading:
-    """Counts of a log, and how many of its records were left out, and why.
+    """Counts of a log, and findings on the records that were left out.
 
-    With ``more`` the log is one more of a kind already known, and need not have every terminal state.
+    With ``more`` the log continues one that is known, and need not have every terminal state.
     """
-    import pyarrow.compute as pc
-
-    if is_plain(columns) and (paths := parquet_files(table)) and (tallied := tally(paths, columns)):
+    tallied = _tally(table, columns)
+    if tallied is not None:
         return decode_tally(tallied, columns, more=more)
-    with reading(table if isinstance(table, (str, Path)) else "the log"):
-        frame, as_they_come = open_table(table, columns), not columns.next_state
-        groups, known, decay = _groups(frame, columns, as_of, ties=not as_they_come)
-        if as_they_come and pc.sum(groups.column("ties")).as_py():
-            groups, known, decay = _groups(frame, columns, as_of, ties=True)
+
+    with engine_errors(name_of(table)):
+        frame = open_table(table, columns)
+        if columns.next_state:
+            prepared, known, decay = prepare(frame, columns, as_of)
+            groups = collect_groups(prepared, known, decay)
+        else:
+            # Sorting by time alone is faster; where times repeat, sort by the labels too.
+            prepared, known, decay = prepare(frame, columns, as_of, ties=False)
+            groups = collect_groups(prepared, known, decay)
+            if pc.sum(groups.column("ties")).as_py():
+                prepared, known, decay = prepare(frame, columns, as_of, ties=True)
+                groups = collect_groups(prepared, known, decay)
         return decode(groups, known, decay, more=more)
 
 
-def _groups(
-    frame: nw.LazyFrame[Any], columns: Columns, as_of: float | None, *, ties: bool
-) -> tuple[pa.Table, Columns, Decay | None]:
-    """Group the log where it is: all that leaves the engine, and the columns with all bins known."""
-    prepared, known, decay = prepare(frame, columns, as_of, ties=ties)
-    return collect_groups(prepared, known, decay), known, decay
+def _tally(table: Any, columns: Columns) -> Tally | None:
+    """The log counted by codes, where that is possible."""
+    if not is_plain(columns):
+        return None
+    paths = parquet_files(table)
+    return tally(paths, columns) if paths else None
 
 
 def collect_groups(prepared: nw.LazyFrame[Any], columns: Columns, decay: Decay | None) -> pa.Table:
-    """Group what `prepare` gave where it is."""
+    """Group what `prepare` returned, in its engine."""
     return grouped(prepared, columns, decay).collect(backend="pyarrow").to_native()

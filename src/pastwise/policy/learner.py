@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from pastwise import logs
 from pastwise._numerics.arrays import FloatArray
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import Label, Space, checked_label
@@ -24,10 +25,7 @@ from pastwise.evaluation.result import Estimate, Evaluation
 from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
 from pastwise.logs.columns import Columns
-from pastwise.logs.decode import Finding, Reading
-from pastwise.logs.episodes import read_episodes
-from pastwise.logs.read import read_log, warn_of
-from pastwise.logs.sources import library_of
+from pastwise.logs.findings import Finding
 from pastwise.methods.base import AnyMethod
 from pastwise.methods.registry import create
 from pastwise.policy.explanation import Explanation
@@ -152,9 +150,9 @@ class TransferLearner:
                     "or episode= and time="
                 )
             columns = Columns.of(**column_names)
-        reading = read_log(log, columns, as_of=as_of)
-        self._learn(reading.counts, reading.columns, reading.findings, library_of(log))
-        warn_of(reading, stacklevel=3)
+        reading = logs.read_log(log, columns, as_of=as_of)
+        self._learn(reading.counts, reading.columns, reading.findings, logs.library_of(log))
+        logs.warn_of(reading, stacklevel=3)
         return self
 
     def fit_counts(self, counts: TransitionCounts, columns: Columns | None = None) -> Self:
@@ -224,7 +222,7 @@ class TransferLearner:
         reading = self._read(log)
         self.merge(reading.counts)
         self._policy.findings = reading.findings
-        warn_of(reading, stacklevel=3)
+        logs.warn_of(reading, stacklevel=3)
         return self
 
     def merge(self, other: TransitionCounts) -> Self:
@@ -258,11 +256,11 @@ class TransferLearner:
     def count(self, log: Any) -> TransitionCounts:
         """Count another log with the columns and bins of the first; warns of what it leaves out."""
         reading = self._read(log)
-        warn_of(reading, stacklevel=3)
+        logs.warn_of(reading, stacklevel=3)
         return reading.counts
 
-    def _read(self, log: Any) -> Reading:
-        return read_log(log, self._known_columns(), more=True)
+    def _read(self, log: Any) -> logs.Reading:
+        return logs.read_log(log, self._known_columns(), more=True)
 
     def _known_columns(self) -> Columns:
         columns = self._fitted.columns
@@ -417,7 +415,7 @@ class TransferLearner:
         if isinstance(log, TransitionCounts):
             return log
         reading = self._read(log)
-        warn_of(reading, stacklevel=4)
+        logs.warn_of(reading, stacklevel=4)
         return reading.counts
 
     def estimates(
@@ -435,7 +433,9 @@ class TransferLearner:
         """
         policy = self._fitted
         columns = self._known_columns()
-        episodes = read_episodes(log, columns, policy.log.states, policy.log.actions, propensity)
+        episodes = logs.read_episodes(
+            log, columns, policy.log.states, policy.log.actions, propensity
+        )
         counts = self._same_labels(self._read(log).counts if counts is None else counts)
         score = policy.settings.goal.score(counts.states, counts.actions)
         return episode_estimates(policy.plan().rule, episodes, counts, score, horizon)

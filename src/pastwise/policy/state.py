@@ -17,7 +17,7 @@ from pastwise.errors import GoalError, ParameterError
 from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
 from pastwise.logs.columns import Columns
-from pastwise.logs.decode import Finding
+from pastwise.logs.findings import Finding
 from pastwise.methods.base import RECORDS, AnyMethod, Plan
 from pastwise.policy.explanation import Reason, reason_of
 from pastwise.theory.learning import gather_evidence, similarity_of

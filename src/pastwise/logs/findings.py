@@ -1,0 +1,187 @@
+"""Findings: what there is in a log that its owner should know, and the catalogue of their codes.
+
+Every finding is made by `finding_of` from an entry of `CATALOGUE`, so the catalogue lists all codes
+that exist, and the reference page that is generated from it cannot drift from the code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+Example = Mapping[str, Any]
+"""Values of one record by column, with its ``row`` where the source has an order."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something in a log that its owner should know.
+
+    Attributes
+    ----------
+    code : str
+        Which kind of finding this is; a key of `CATALOGUE`.
+    message : str
+        What was found.
+    rows : int
+        How many records, or episodes, it concerns.
+    fix : str
+        What to do about it.
+    examples : tuple of mappings
+        The first records that it concerns; only from `validate_log`.
+    """
+
+    code: str
+    message: str
+    rows: int
+    fix: str
+    examples: tuple[Example, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values by name, for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class FindingKind:
+    """A kind of finding.
+
+    Attributes
+    ----------
+    code : str
+        Its stable name.
+    meaning : str
+        What it says about a log, and what happens to the records; for the reference.
+    message : str
+        The message of such a finding. ``{records}`` and further fields are filled in.
+    fix : str
+        What to do about it.
+    """
+
+    code: str
+    meaning: str
+    message: str
+    fix: str
+
+
+def _label_kinds(code: str, field: str) -> tuple[FindingKind, ...]:
+    """What can be wrong with the label of a state, an action or a next state."""
+    article = "an" if field[0] in "aeiou" else "a"
+    return (
+        FindingKind(
+            f"missing-{code}",
+            f"Records without {article} {field}. They are left out.",
+            f"{{records}} without {field} left out",
+            "Fill the gaps, or drop those records",
+        ),
+        FindingKind(
+            f"not-finite-{code}",
+            f"Records in which the {field} is infinite or not a number. They are left out.",
+            f"{{records}} with an infinite or undefined {field} left out",
+            "Correct those records, or drop them",
+        ),
+        FindingKind(
+            f"out-of-range-{code}",
+            f"Records in which the {field} lies outside its bins. They are left out.",
+            f"{{records}} outside the bins of their {field} left out",
+            "Widen the bins, or drop those records",
+        ),
+    )
+
+
+_KINDS = (
+    *_label_kinds("state", "state"),
+    *_label_kinds("action", "action"),
+    *_label_kinds("next-state", "next state"),
+    FindingKind(
+        "gap",
+        "Records whose next record comes later than max_gap. They have no next state and are "
+        "left out.",
+        "{records} followed too late, by more than max_gap",
+        "This breaks the chain of records; raise max_gap if it should not",
+    ),
+    FindingKind(
+        "duplicate-time",
+        "Records with the episode and time of another record. Their order is not known; without "
+        "a next-state column all but the last of them are left out.",
+        "{records} with the episode and time of another",
+        "Keep one of each, or use a finer time",
+    ),
+    FindingKind(
+        "missing-episode",
+        "Records without an episode. They have no place in a chain; without a next-state column "
+        "they are left out.",
+        "{records} without an episode left out of the chain",
+        "Fill the gaps",
+    ),
+    FindingKind(
+        "missing-time",
+        "Records without a time. They have no place in a chain; without a next-state column they "
+        "are left out.",
+        "{records} without a time left out of the chain",
+        "Fill the gaps",
+    ),
+    FindingKind(
+        "missing-age",
+        "Records without an age, although weights fall with age. They are left out.",
+        "{records} without an age left out",
+        "Fill the gaps",
+    ),
+    FindingKind(
+        "after-terminal",
+        "Records that leave a terminal state. They are left out.",
+        "{records} that leave a terminal state left out",
+        "Check that the state is terminal",
+    ),
+    FindingKind(
+        "broken-chain",
+        "Records whose next-state column differs from the state of the next record of the "
+        "episode. They are counted; for importance sampling a new episode begins after them.",
+        "{records} whose next state is not the state of the next record of the episode",
+        "Look for records that are missing or out of order. The next-state column is what counts; "
+        "for importance sampling the next record begins an episode of its own",
+    ),
+    FindingKind(
+        "single-record",
+        "Episodes of a single record. They have no transition.",
+        "{episodes} with a single record, and so without a transition",
+        "Check that the episode column is the right one",
+    ),
+    FindingKind(
+        "dead-end",
+        "States that are entered, never left, and not declared terminal.",
+        "{states} entered and never left: {names}",
+        "If episodes end there, declare them terminal; otherwise the log shows nothing about "
+        "acting there",
+    ),
+    FindingKind(
+        "single-transition",
+        "The log has a single usable record.",
+        "the log has a single transition",
+        "Check that this is the whole log",
+    ),
+)
+
+CATALOGUE: Mapping[str, FindingKind] = {kind.code: kind for kind in _KINDS}
+"""Every kind of finding, by code."""
+
+
+def finding_of(code: str, rows: int, examples: tuple[Example, ...] = (), **details: str) -> Finding:
+    """A finding of a kind of the catalogue; ``details`` are the further fields of its message.
+
+    >>> finding_of("missing-age", 2).message
+    '2 records without an age left out'
+    """
+    kind = CATALOGUE[code]
+    message = kind.message.format(records=counted(rows, "record"), **details)
+    return Finding(code, message, rows, kind.fix, examples)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "record"), counted(2000, "state")
+    ('1 record', '2,000 states')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
