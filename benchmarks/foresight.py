@@ -12,22 +12,22 @@ import numpy as np
 
 from benchmarks.harness import Scale, Section, about
 from benchmarks.report import table
-from pastwise.studies.paper import ALL_METHODS, PASTS, PaperStudy, collect, dirichlet_rows
+from pastwise.studies.paper import PASTS, PaperStudy, collect, dirichlet_rows
 
 SEED = 2026
 OTHERS = ("TL", "TL_explore", "FPD_learn")
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "as in the paper": {},
-    "Dirichlet rows": {"draw_rows": dirichlet_rows},
+    "Dirichlet rows": {"sample_rows": dirichlet_rows},
     "20 records": {"num_records": 20},
     "500 records": {"num_records": 500},
-    "20 records, Dirichlet rows": {"num_records": 20, "draw_rows": dirichlet_rows},
+    "20 records, Dirichlet rows": {"num_records": 20, "sample_rows": dirichlet_rows},
     "10 states, 5 actions": {"num_states": 10, "num_actions": 5},
     "10 states, 5 actions, Dirichlet rows": {
         "num_states": 10,
         "num_actions": 5,
-        "draw_rows": dirichlet_rows,
+        "sample_rows": dirichlet_rows,
     },
 }
 
@@ -38,7 +38,7 @@ def measure(scale: Scale) -> list[Section]:
     section = Section(
         "TL_foresight beside the others", f"{runs:,} runs of each setting. {about(__doc__)}"
     )
-    methods = {name: ALL_METHODS[name] for name in (*OTHERS, "TL_foresight")}
+    methods = (*OTHERS, "TL_foresight")
     for setting, options in SETTINGS.items():
         gains = collect(PaperStudy(runs=runs, seed=SEED, methods=methods, **options))
         for past in PASTS:

@@ -177,7 +177,7 @@ def test_learn_gives_no_verdict_on_many_states(tmp_path: Path, shell: Shell) -> 
 
 
 def test_study_calibration(tmp_path: Path, shell: Shell) -> None:
-    options = ["--systems", "1", "--draws", "40", "--out", str(tmp_path)]
+    options = ["--systems", "1", "--samples", "40", "--out", str(tmp_path)]
     shown = shell("study", "calibration", *options, "--json")
     assert shown.code == 0
     rows = json.loads(shown.out)["rows"]

@@ -185,7 +185,10 @@ def test_help_and_version(
 
 def test_importing_pastwise_loads_no_heavy_library() -> None:
     heavy = ("matplotlib", "rich", "scipy.sparse")
-    check = f"import sys, pastwise, pastwise.cli; print([name for name in {heavy} if name in sys.modules])"
+    check = (
+        "import sys, pastwise, pastwise.cli; "
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
     shown = subprocess.run(
         [sys.executable, "-c", check], capture_output=True, text=True, check=True
     )

@@ -29,7 +29,7 @@ from pastwise.methods.foresight import (
 from pastwise.models.belief import belief_from
 from pastwise.models.dense import DenseModel
 from pastwise.simulation.loop import FiniteSystem, run
-from pastwise.studies.paper import ALL_METHODS, PaperStudy, collect
+from pastwise.studies.paper import PaperStudy, collect
 from pastwise.theory.closed_loop import uniform_rule
 from pastwise.theory.fpd import mdp_optimum
 from tests.helpers.oracles import (
@@ -678,9 +678,7 @@ def test_in_the_papers_study_it_gains_more_than_those_it_is_meant_to_beat() -> N
     probability of about 1e-3 for FPD_learn after p3, and below 1e-20 for the others.
     """
     names = ("TL", "TL_explore", "FPD_learn", "TL_foresight")
-    gains = collect(
-        PaperStudy(runs=150, seed=5, methods={name: ALL_METHODS[name] for name in names})
-    )
+    gains = collect(PaperStudy(runs=150, seed=5, methods=names))
     for past, other in (
         ("p3", "TL"),
         ("p3", "TL_explore"),

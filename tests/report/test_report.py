@@ -10,56 +10,23 @@ import pytest
 from rich.console import Console
 
 from pastwise import Goal, TransferLearner
+from pastwise.data.space import Space
+from pastwise.errors import MissingDependencyError
+from pastwise.logs.findings import Finding
+from pastwise.policy.rule import Rule
+from pastwise.policy.support import Support
 from pastwise.report import terminal
 from pastwise.report.figures import (
     MAX_LABEL,
-    MAX_STATES_DRAWN,
+    MAX_STATES_SHOWN,
     PolicyPicture,
     before_after,
-    difference_boxplot,
     draw_policy,
-    gain_boxplot,
-    method_name,
     policy_heatmap,
     similarity_histogram,
-    timing_plot,
 )
-from pastwise.report.text import claims_page, write_csv
-
-GAINS = {
-    name: np.arange(10) + i
-    for i, name in enumerate(["Rand", "TL", "TL_explore", "FPD", "clone", "optimum"])
-}
-
-
-def test_every_run_is_behind_its_box_and_methods_keep_their_order() -> None:
-    axes = gain_boxplot(GAINS, "p12").axes[0]
-    clouds = [line for line in axes.lines if line.get_marker() == "."]
-    assert [len(cloud.get_ydata()) for cloud in clouds] == [10] * 6  # type: ignore[arg-type]
-    assert [label.get_text() for label in axes.get_xticklabels()] == [
-        method_name(name) for name in GAINS
-    ]
-
-
-def test_methods_without_references_need_no_border() -> None:
-    axes = gain_boxplot({"Rand": GAINS["Rand"]}, "p1").axes[0]
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["Rand"]
-
-
-def test_differences_have_one_panel_for_each_past() -> None:
-    figure = difference_boxplot({"p3": GAINS, "p1": GAINS})
-    assert len(figure.axes) == 2
-
-
-def test_timing_is_drawn_in_milliseconds_on_logarithmic_axes() -> None:
-    axes = timing_plot([3, 10], {"TL_explore": np.array([[0.001, 0.001], [0.002, 0.002]])}).axes[0]
-    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
-    np.testing.assert_allclose(np.asarray(axes.lines[0].get_ydata()), [1.0, 2.0])
-
-
-def test_method_names_have_subscripts() -> None:
-    assert method_name("TL_explore") == r"TL$_{\mathrm{explore}}$"
-    assert method_name("FPD") == "FPD"
+from pastwise.report.text import markdown_table, write_csv
+from pastwise.theory.learning import StateSupport
 
 
 def test_csv_is_unrounded_and_leaves_absent_values_empty(tmp_path: Path) -> None:
@@ -67,18 +34,9 @@ def test_csv_is_unrounded_and_leaves_absent_values_empty(tmp_path: Path) -> None
     assert (tmp_path / "t.csv").read_text() == f"a,b\n{1 / 3},\n2,x\n"
 
 
-def test_claims_page_shows_interval_and_verdict() -> None:
-    measured = [
-        {"what": "TL - Rand", "difference": 1.0, "low": 0.5, "high": 1.5},
-        {"what": "TL - FPD", "difference": -1.0, "low": None, "high": None},
-    ]
-    page = claims_page(
-        [{"claim": "It works", "verdict": "holds", "measured": measured, "remark": "r"}], 7, "How."
-    )
-    assert (
-        "| It works | **holds** | TL - Rand: +1.00 [+0.50, +1.50]<br>TL - FPD: -1.00 | r |" in page
-    )
-    assert "7 runs. How." in page
+def test_markdown_tables() -> None:
+    lines = markdown_table(["method", "gain"], [["TL", "1.0"], ["FPD", "2.0"]])
+    assert lines == ["| method | gain |", "|---|---|", "| TL | 1.0 |", "| FPD | 2.0 |"]
 
 
 # A policy on a terminal.
@@ -94,28 +52,46 @@ def shown(table: Any, *, colour: bool = False) -> str:
     return file.getvalue()
 
 
+def rule_table(
+    rule: dict[str, dict[str, float]],
+    records: list[int] | None = None,
+    similarity: list[float] | None = None,
+) -> Any:
+    """A rule by labels, and the records and the similarity of each state, as a table."""
+    states = Space(tuple(rule))
+    actions = Space(tuple(next(iter(rule.values()))))
+    ones = np.ones(len(states))
+    arrays = StateSupport(
+        records=ones if records is None else np.array(records, dtype=float),
+        similarity=ones if similarity is None else np.array(similarity),
+        effective=ones,
+        prior_share=ones,
+    )
+    probabilities = np.array([list(row.values()) for row in rule.values()])
+    return terminal.rule_table(
+        Rule(states, actions, probabilities, arrays.similarity), Support(states, arrays), weak=1.0
+    )
+
+
 RULE = {"cold": {"heat": 0.75, "wait": 0.25}, "mild": {"heat": 0.0, "wait": 1.0}}
-SUPPORT = {"cold": {"records": 1234, "similarity": 0.5}, "mild": {"records": 2, "similarity": 1.0}}
 
 
-def test_a_rule_on_a_terminal_stands_beside_what_it_rests_on() -> None:
-    rows = [
-        [cell.strip() for cell in line.split("│")[1:-1]]
-        for line in shown(rule_table()).splitlines()
-    ]
+def small_table() -> Any:
+    return rule_table(RULE, records=[1234, 2], similarity=[0.5, 1.0])
+
+
+def test_a_rule_on_a_terminal_stands_next_to_what_it_rests_on() -> None:
+    lines = shown(small_table()).splitlines()
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines]
     assert ["cold", "0.750", "0.250", "1,234", "0.5"] in rows
     assert ["mild", "0.000", "1.000", "2", "1"] in rows
-    assert "states" not in shown(rule_table())
-
-
-def rule_table() -> Any:
-    return terminal.rule_table(RULE, SUPPORT, 1.0, 2)
+    assert "states" not in shown(small_table())
 
 
 def test_a_rule_on_a_terminal_is_coloured_by_probability_and_dimmed_by_lack_of_similarity() -> None:
     cold, mild = (
         line
-        for line in shown(rule_table(), colour=True).splitlines()
+        for line in shown(small_table(), colour=True).splitlines()
         if "cold" in line or "mild" in line
     )
     assert "48;2;0;114;178" in mild  # certainty is deep blue,
@@ -126,12 +102,7 @@ def test_a_rule_on_a_terminal_is_coloured_by_probability_and_dimmed_by_lack_of_s
 
 
 def test_a_long_rule_on_a_terminal_says_what_it_leaves_out() -> None:
-    rule = {f"s{i}": {"a": 1.0} for i in range(41)}
-    text = shown(
-        terminal.rule_table(
-            rule, {state: {"records": 1, "similarity": 1.0} for state in rule}, 1.0, 41
-        )
-    )
+    text = shown(rule_table({f"s{i}": {"a": 1.0} for i in range(41)}))
     assert "the first 40 of 41 states" in text
     assert "s39" in text
     assert "s40" not in text
@@ -141,33 +112,18 @@ def test_a_long_rule_on_a_terminal_says_what_it_leaves_out() -> None:
     "label", ["[cold]", "[/cold]", "[bold]x[/bold]", "[0, 10)", ":snowflake:", "\\["]
 )
 def test_labels_are_shown_as_they_are(label: str) -> None:
-    rule, support = {label: {label: 1.0}}, {label: {"records": 1, "similarity": 1.0}}
-    assert shown(terminal.rule_table(rule, support, 1.0, 1)).count(label) == 2
-    finding = {
-        "code": "dead-end",
-        "rows": 1,
-        "message": label,
-        "examples": [{"state": label}],
-        "fix": "Look.",
-    }
+    assert shown(rule_table({label: {label: 1.0}})).count(label) == 2
+    finding = Finding("dead-end", label, 1, "Look.", ({"state": label},))
     assert shown(terminal.findings_table([finding])).count(label) == 2
 
 
 def test_findings_have_examples_and_a_remedy() -> None:
+    examples = ({"row": 3, "x": None}, {"row": 9, "x": 2})
     findings = [
-        {
-            "code": "gap",
-            "rows": 1200,
-            "message": "too late",
-            "examples": [{"row": 3, "x": None}, {"row": 9, "x": 2}],
-        },
-        {"code": "duplicate-time", "rows": 2, "message": "twice", "examples": []},
+        Finding("gap", "too late", 1200, "mend gap", examples),
+        Finding("duplicate-time", "twice", 2, "mend duplicate-time"),
     ]
-    text = shown(
-        terminal.findings_table(
-            [{**finding, "fix": f"mend {finding['code']}"} for finding in findings]
-        )
-    )
+    text = shown(terminal.findings_table(findings))
     for part in (
         "gap",
         "1,200",
@@ -221,9 +177,9 @@ def test_the_heat_map_shows_probability_by_colour_and_similarity_by_opacity() ->
 
 
 def test_a_large_policy_is_drawn_in_part_and_says_so() -> None:
-    axes = policy_heatmap(picture(MAX_STATES_DRAWN + 1)).axes[0]
-    assert len(axes.get_yticklabels()) == MAX_STATES_DRAWN
-    assert f"{MAX_STATES_DRAWN} of {MAX_STATES_DRAWN + 1}" in axes.get_title()
+    axes = policy_heatmap(picture(MAX_STATES_SHOWN + 1)).axes[0]
+    assert len(axes.get_yticklabels()) == MAX_STATES_SHOWN
+    assert f"{MAX_STATES_SHOWN} of {MAX_STATES_SHOWN + 1}" in axes.get_title()
 
 
 def test_long_labels_are_drawn_with_their_middle_left_out() -> None:
@@ -232,10 +188,10 @@ def test_long_labels_are_drawn_with_their_middle_left_out() -> None:
         "turn the heating up " + "a" * 20 + " a lot",
     )
     for axes in before_after(picture(names=names)).axes:
-        drawn = [label.get_text() for label in axes.get_xticklabels()]
-        assert [text[:8] for text in drawn] == ["turn the"] * 2
-        assert [text[-5:] for text in drawn] == ["ittle", "a lot"]
-        assert all(len(text) == MAX_LABEL and "…" in text for text in drawn)
+        labels = [label.get_text() for label in axes.get_xticklabels()]
+        assert [text[:8] for text in labels] == ["turn the"] * 2
+        assert [text[-5:] for text in labels] == ["ittle", "a lot"]
+        assert all(len(text) == MAX_LABEL and "…" in text for text in labels)
 
 
 def test_before_and_after_stand_side_by_side() -> None:
@@ -252,7 +208,7 @@ def test_the_histogram_counts_records_by_similarity() -> None:
     assert axes.get_yscale() == "linear"
 
 
-def test_the_histogram_shows_few_beside_many() -> None:
+def test_the_histogram_shows_few_next_to_many() -> None:
     assert (
         similarity_histogram(np.array([0.0, 1.0]), np.array([1, 51])).axes[0].get_yscale() == "log"
     )
@@ -288,8 +244,8 @@ def test_a_policy_is_three_pictures_whatever_its_labels(
 
 
 def test_figures_need_their_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pastwise.report.figures.find_spec", lambda name: None)
-    with pytest.raises(ValueError, match=r"pip install 'pastwise\[plot\]'"):
+    monkeypatch.setattr("pastwise.report.style.find_spec", lambda name: None)
+    with pytest.raises(MissingDependencyError, match="pip install matplotlib"):
         policy_heatmap(picture())
 
 

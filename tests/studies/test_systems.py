@@ -1,4 +1,4 @@
-"""Systems that others published: what comes out exactly, and what is told from logs of them."""
+"""Systems that others published: what comes out exactly, and what is inferred from their logs."""
 
 import numpy as np
 import pytest
@@ -29,8 +29,8 @@ def test_icu_sepsis_is_as_published(icu: KnownSystem) -> None:
         assert found[1] == pytest.approx(length, abs=5e-3)
 
 
-def test_what_a_log_of_icu_sepsis_tells(icu: KnownSystem) -> None:
-    """A small version of the table in docs/evaluation.md: 2,000 expert episodes, 12 draws."""
+def test_what_a_log_of_icu_sepsis_says(icu: KnownSystem) -> None:
+    """A small version of the published table: 2,000 expert episodes, 12 samples."""
     expert = icu.rules["expert"]
     counts = icu.log(expert, 2000, np.random.default_rng(0))
     learner = pw.TransferLearner(pw.Goal(prefer={714: 1})).fit(counts)
@@ -61,8 +61,8 @@ def test_toy_systems_end_well_under_their_best_rule(
     assert system.success_and_length(system.best)[0] == pytest.approx(success, abs=1e-4)
 
 
-def test_the_log_of_a_toy_system_tells_its_values() -> None:
-    """5,000 random episodes of FrozenLake: the stated interval of the random rule is near the truth."""
+def test_the_log_of_a_toy_system_gives_its_values() -> None:
+    """5,000 random episodes of FrozenLake: the stated intervals are near the truth."""
     system = toy_system("FrozenLake-v1")
     counts = system.log(system.random, 5000, np.random.default_rng(1))
     assert np.isin(counts.terminal, system.terminal).all()

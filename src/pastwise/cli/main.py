@@ -67,7 +67,7 @@ def validate(log: str, as_json: bool, **options: Any) -> int:
         if found.findings:
             from pastwise.report.terminal import findings_table
 
-            print_table(findings_table(found.to_dict()["findings"]))
+            print_table(findings_table(found.findings))
         else:
             click.echo("Nothing odd was found.")
     return FINDINGS if found.findings else OK
@@ -247,10 +247,10 @@ def _show(
         click.echo(json.dumps(content, ensure_ascii=False, allow_nan=False))
         return
     from pastwise.policy.rule import WEAK
-    from pastwise.report.terminal import MAX_ROWS, rule_table
+    from pastwise.report.terminal import rule_table
 
     click.echo(repr(learner.goal))
-    print_table(rule_table(rule.to_dict(MAX_ROWS), support.to_dict(MAX_ROWS), WEAK, len(rule)))
+    print_table(rule_table(rule, support, WEAK))
     for note in notes:
         click.echo(f"warning: {note}", err=True)
     if verdict is not None:

@@ -3,271 +3,254 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from pastwise.cli.options import File, json_option, print_table
+from pastwise.cli.options import Command, File, json_option, print_table
 from pastwise.report.terminal import progress
-from pastwise.report.text import online_page
 
 if TYPE_CHECKING:
+    from pastwise.studies.output import StudyResult
     from pastwise.studies.reproduction import Reproduction
     from pastwise.studies.runner import Runner
 
+Result = TypeVar("Result", bound="StudyResult")
+
+Decorator = Callable[[Command], Command]
+
 OK = 0
 
-jobs_option = click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Processes to share the work; the results are the same for any number.",
-)
+
+# What all studies share.
 
 
-@contextmanager
-def _working(out: Path, jobs: int, owned: Iterable[str] = ()) -> Iterator[tuple[Path, Runner]]:
-    """The folder that a study writes its files into, as `staged` has it, and the runner of its parts.
+@dataclass(frozen=True)
+class Output:
+    """Where the results of a study go.
 
-    After Ctrl-C the parts that are done stay next to ``out`` until the same study is complete.
+    Attributes
+    ----------
+    out : Path
+        Folder for the results.
+    jobs : int
+        Number of processes.
+    as_json : bool
+        Whether to print the results as JSON.
     """
-    from pastwise._files import staged
-    from pastwise.studies.runner import Runner
 
-    place = out.resolve()
-    partial_folder = place.parent / f"{place.name}.partial"
-    runner = Runner(jobs, partial_folder, progress, lambda text: click.echo(text, err=True))
-    try:
-        with staged(out, owned) as folder:
-            yield folder, runner
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(runner.status()) from None
-    runner.discard()
+    out: Path
+    jobs: int
+    as_json: bool
+
+    def run(
+        self,
+        study: Callable[[Runner], Result],
+        show: Callable[[Result], None],
+        optional_files: Iterable[str] = (),
+    ) -> int:
+        """Run a study, write its results, and print them; the exit code.
+
+        After Ctrl-C finished parts stay in a folder next to ``out``, until the same study is
+        complete.
+
+        Parameters
+        ----------
+        study : function of a `Runner`
+        show : function that prints the results to a terminal
+        optional_files : names
+            Files of an earlier study in ``out`` that go if this one does not write them.
+        """
+        from pastwise._files import staged
+        from pastwise.report.style import require_matplotlib
+        from pastwise.studies.runner import Runner
+
+        require_matplotlib()
+        folder = self.out.resolve()
+        runner = Runner(
+            self.jobs,
+            partial_folder=folder.parent / f"{folder.name}.partial",
+            progress=progress,
+            notify=lambda text: click.echo(text, err=True),
+        )
+        try:
+            with staged(self.out, optional_files) as stage:
+                result = study(runner)
+                result.write(stage)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(runner.status()) from None
+        runner.discard()
+
+        if self.as_json:
+            click.echo(json.dumps(result.to_dict(), allow_nan=False))
+        else:
+            show(result)
+            click.echo(f"Tables and figures are in {self.out}/")
+        return OK
+
+
+def output_options(folder: str) -> Decorator:
+    """The options of `Output`, which the command receives as its first argument."""
+
+    def add_options(command: Command) -> Command:
+        @click.option(
+            "--out",
+            type=File,
+            default=Path(folder),
+            show_default=True,
+            help="Folder for the results.",
+        )
+        @click.option(
+            "--jobs",
+            type=click.IntRange(min=1),
+            default=1,
+            show_default=True,
+            help="Processes to share the work; the results are the same for any number.",
+        )
+        @json_option
+        @wraps(command)
+        def with_output(out: Path, jobs: int, as_json: bool, **settings: Any) -> int:
+            code: int = command(Output(out, jobs, as_json), **settings)
+            return code
+
+        return with_output
+
+    return add_options
+
+
+def number_option(name: str, default: int, description: str, minimum: int = 1) -> Decorator:
+    """An option that takes a whole number."""
+    return click.option(
+        name,
+        type=click.IntRange(min=minimum),
+        default=default,
+        show_default=True,
+        help=description,
+    )
+
+
+def seed_option(default: int = 0) -> Decorator:
+    """The seed of a study."""
+    return number_option("--seed", default, "Seed of the random numbers.", minimum=0)
+
+
+# The paper.
 
 
 @click.command()
-@click.option(
-    "--runs",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Random systems to simulate.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=10,
-    show_default=True,
-    help="Seed of the random numbers.",
-)
-@click.option(
-    "--out",
-    type=File,
-    default=Path("reproduction"),
-    show_default=True,
-    help="Folder for the results.",
-)
+@number_option("--runs", 100, "Random systems to simulate.")
+@seed_option(10)
 @click.option(
     "--transitions",
     type=click.Choice(["uniform", "dirichlet"]),
     default="uniform",
     show_default=True,
-    help="How rows of a transition model are drawn: uniform numbers, normalised, or Dirichlet(1).",
+    help="How to sample rows of a transition model: uniform numbers, normalised; or Dirichlet(1).",
 )
 @click.option(
     "--methods",
     type=click.Choice(["paper", "all"]),
     default="paper",
     show_default=True,
-    help="The paper's five methods and two references, or all that pastwise has.",
+    help="The paper's five methods and two references, or all registered methods.",
 )
 @click.option(
     "--skip-timing", is_flag=True, help="Leave out the figure of time, which takes some seconds."
 )
-@jobs_option
-@json_option
+@output_options("reproduction")
 def reproduce(
-    runs: int,
-    seed: int,
-    out: Path,
-    transitions: str,
-    methods: str,
-    skip_timing: bool,
-    jobs: int,
-    as_json: bool,
+    output: Output, runs: int, seed: int, transitions: str, methods: str, skip_timing: bool
 ) -> int:
     """Run the paper's study: tables, claims and figures into a folder."""
-    from pastwise.report.figures import require_matplotlib
     from pastwise.studies import paper, reproduction
 
-    require_matplotlib()
-    study = paper.PaperStudy(
-        runs=runs,
-        seed=seed,
-        draw_rows=paper.ROWS[transitions],
-        methods={"paper": paper.PAPER_METHODS, "all": paper.all_methods()}[methods],
+    settings = paper.PaperStudy(runs=runs, seed=seed, sample_rows=paper.ROW_SAMPLERS[transitions])
+    if methods == "all":
+        settings = replace(settings, methods=paper.all_methods())
+    return output.run(
+        lambda runner: reproduction.reproduce(settings, not skip_timing, runner),
+        _show_reproduction,
+        reproduction.OPTIONAL_FILES,
     )
-    with _working(out, jobs, owned=reproduction.OPTIONAL_FILES) as (folder, runner):
-        result = reproduction.reproduce(study, not skip_timing, runner)
-        result.write(folder)
-    if as_json:
-        click.echo(json.dumps(result.content(), allow_nan=False))
-    else:
-        _print_reproduction(result, out)
-    return OK
 
 
-def _print_reproduction(result: Reproduction, out: Path) -> None:
-    from pastwise.report.terminal import gains_table
+def _show_reproduction(result: Reproduction) -> None:
+    from pastwise.report.terminal import number_table
 
-    print_table(gains_table(result.content()["rows"]))
+    header, *rows = result.table()
+    title = f"Mean gain of {result.study.runs} runs (and standard error)"
+    print_table(number_table(title, header, rows))
+    colours = {"holds": "green", "does not hold": "red", "cannot tell": "yellow"}
     for claim in result.claims:
-        click.secho(
-            f"{claim.verdict:>13}",
-            nl=False,
-            fg={"holds": "green", "does not hold": "red"}.get(claim.verdict, "yellow"),
-        )
+        click.secho(f"{claim.verdict:>13}", nl=False, fg=colours[claim.verdict])
         click.echo(f"  {claim.claim}")
-    click.echo(f"Tables, claims and figures are in {out}/")
+
+
+# Our own studies.
 
 
 @click.group()
 def study() -> None:
-    """Studies behind the claims that pastwise makes for itself."""
-
-
-seed_option = click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Seed of the random numbers.",
-)
+    """Studies behind the claims that pastwise makes."""
 
 
 @study.command()
-@click.option(
-    "--systems",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Random systems per setting.",
-)
-@click.option(
-    "--draws",
-    type=click.IntRange(min=1),
-    default=400,
-    show_default=True,
-    help="Drawn models per system.",
-)
-@seed_option
-@click.option(
-    "--out",
-    type=File,
-    default=Path("calibration"),
-    show_default=True,
-    help="Folder for the results.",
-)
-@jobs_option
-@json_option
-def calibration(systems: int, draws: int, seed: int, out: Path, jobs: int, as_json: bool) -> int:
+@number_option("--systems", 100, "Random systems per setting.")
+@number_option("--samples", 400, "Sampled models per system.")
+@seed_option()
+@output_options("calibration")
+def calibration(output: Output, systems: int, samples: int, seed: int) -> int:
     """Do the stated intervals and verdicts hold? Random systems with known truth."""
-    from pastwise.report.figures import require_matplotlib
-    from pastwise.studies.calibration import calibrate, table
+    from pastwise.studies.calibration import calibrate
 
-    require_matplotlib()
-    with _working(out, jobs) as (folder, runner):
-        result = calibrate(systems, draws, seed, runner)
-        result.write(folder)
-    click.echo(
-        json.dumps(result.content())
-        if as_json
-        else f"{table(result)}\nTable, rates and figure are in {out}/"
+    return output.run(
+        lambda runner: calibrate(systems, samples, seed, runner),
+        lambda result: click.echo(result.page()),
     )
-    return OK
 
 
 quick_option = click.option("--quick", is_flag=True, help="A small version, in seconds.")
-seeds_option = click.option(
-    "--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="Logs of each size."
-)
+seeds_option = number_option("--seeds", 5, "Logs of each size.")
 
 
 @study.command("icu-sepsis")
 @quick_option
 @seeds_option
-@click.option(
-    "--patients",
-    type=click.IntRange(min=10),
-    default=5000,
-    show_default=True,
-    help="Treated by each agent.",
-)
-@seed_option
-@click.option(
-    "--out",
-    type=File,
-    default=Path("icu-sepsis"),
-    show_default=True,
-    help="Folder for the results.",
-)
-@jobs_option
-@json_option
-def icu_sepsis(
-    quick: bool, seeds: int, patients: int, seed: int, out: Path, jobs: int, as_json: bool
-) -> int:
-    """Survival that each method attains on ICU-Sepsis, from logs of the expert and of chance, and while it learns."""
-    from pastwise.report.figures import online_plot, require_matplotlib
+@number_option("--patients", 5000, "Patients that each method treats.", minimum=10)
+@seed_option()
+@output_options("icu-sepsis")
+def icu_sepsis(output: Output, quick: bool, seeds: int, patients: int, seed: int) -> int:
+    """Survival on ICU-Sepsis: from logs of the expert and of chance, and while methods learn."""
     from pastwise.studies.icu import QUICK_SIZES, SIZES, icu_settings, icu_study
 
-    require_matplotlib()
-    seeds, patients = (min(seeds, 2), min(patients, 100)) if quick else (seeds, patients)
+    if quick:
+        seeds = min(seeds, 2)
+        patients = min(patients, 100)
     settings = icu_settings(QUICK_SIZES if quick else SIZES)
-    with _working(out, jobs) as (folder, runner):
-        result, online = icu_study(settings, seeds, patients, seed, runner)
-        extra = {"online": {"patients": patients, "survival": online}}
-        result.write(folder, "icu-sepsis", extra)
-        for suffix in ("png", "pdf"):
-            online_plot(online, patients).savefig(folder / f"online.{suffix}")
-    click.echo(
-        json.dumps({**result.content(), **extra})
-        if as_json
-        else f"{result.page()}{online_page(online, patients)}\nTables and figures are in {out}/"
+    return output.run(
+        lambda runner: icu_study(settings, seeds, patients, seed, runner),
+        lambda result: click.echo(result.page()),
     )
-    return OK
 
 
 @study.command("gridworlds")
 @quick_option
 @seeds_option
-@seed_option
-@click.option(
-    "--out",
-    type=File,
-    default=Path("gridworlds"),
-    show_default=True,
-    help="Folder for the results.",
-)
-@jobs_option
-@json_option
-def grid_worlds(quick: bool, seeds: int, seed: int, out: Path, jobs: int, as_json: bool) -> int:
-    """Success of each method in gridworlds, from logs that were made for another target."""
-    from pastwise.report.figures import require_matplotlib
+@seed_option()
+@output_options("gridworlds")
+def grid_worlds(output: Output, quick: bool, seeds: int, seed: int) -> int:
+    """Success of each method in gridworlds, from logs made for another target."""
     from pastwise.studies.gridworlds import QUICK_SIZES, SIZES, gridworlds
     from pastwise.studies.transfer import survey
 
-    require_matplotlib()
-    settings, seeds = gridworlds(QUICK_SIZES if quick else SIZES), min(seeds, 2) if quick else seeds
-    with _working(out, jobs) as (folder, runner):
-        result = survey(settings, seeds, seed, runner)
-        result.write(folder, "gridworlds")
-    click.echo(
-        json.dumps(result.content())
-        if as_json
-        else f"{result.page()}\nTables and figures are in {out}/"
+    if quick:
+        seeds = min(seeds, 2)
+    settings = gridworlds(QUICK_SIZES if quick else SIZES)
+    return output.run(
+        lambda runner: survey("gridworlds", settings, seeds, seed, runner),
+        lambda result: click.echo(result.page()),
     )
-    return OK

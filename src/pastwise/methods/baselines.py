@@ -100,7 +100,7 @@ class FollowsFixedPolicy:
         return Plan(rule, {self.source: rule}, adds_up=True).at(states)
 
 
-@register(colour="#999999", is_reference=True)
+@register(colour="#A6A6A6", is_reference=True)
 @dataclass(frozen=True)
 class Rand(FollowsFixedPolicy):
     """Act at random: every allowed action has the same probability."""
@@ -119,7 +119,7 @@ class Rand(FollowsFixedPolicy):
         return FixedPolicy(rule[None], batch_index(counts.shape))
 
 
-@register(colour="#CC79A7", is_reference=True)
+@register(colour="#737373", is_reference=True)
 @dataclass(frozen=True)
 class Clone(FollowsFixedPolicy):
     """Do what the log did: take each action as often as its state's records have it."""

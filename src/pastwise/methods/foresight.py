@@ -190,7 +190,7 @@ All arrays are [..., S, A].
 """
 
 
-@register(colour="#000000")
+@register(colour="#009E73")
 @dataclass(frozen=True)
 class TLForesight:
     """Plan on the posterior of the transitions; follow the past's example as far as it was good.

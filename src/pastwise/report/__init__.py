@@ -1,1 +1,1 @@
-"""Values to tables, figures and text; pure, and no statistics of its own."""
+"""Typed results become tables, figures and text; no statistics of its own."""

@@ -1,13 +1,12 @@
-"""Figures, readable at the width of a column and by every eye (the palette of Okabe and Ito)."""
+"""Figures of a policy and of its evaluation."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,169 +15,30 @@ from pastwise.data.space import key_of
 from pastwise.evaluation.result import Evaluation
 from pastwise.methods.baselines import behaviour_rule
 from pastwise.policy.learner import TransferLearner
+from pastwise.report.style import COLUMN_WIDTH, NEW_RULE_COLOUR, colour_of, new_figure
 from pastwise.theory.learning import similarity_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLOURS = {
-    "Rand": "#999999",
-    "TL": "#0072B2",
-    "TL_explore": "#56B4E9",
-    "FPD_learn": "#E69F00",
-    "FPD": "#D55E00",
-    "clone": "#CC79A7",
-    "optimum": "#009E73",
-    "TL_foresight": "#000000",
-    "TL_foresight, pessimistic": "#009E73",
-}
-REFERENCES = ("clone", "optimum")
-"""Methods that the paper does not have; they stand apart."""
+MAX_STATES_SHOWN = 60
+"""States of a heat map; more would not be readable."""
 
-PAST_NAMES = {"p3": r"$^I\tilde{p}_3$", "p12": r"$^I\tilde{p}_{1,2}$", "p1": r"$^I\tilde{p}_1$"}
-COLUMN = 3.5
-"""Width of a column, in inches."""
+MAX_LABEL = 30
+"""Characters of a label that are shown."""
 
-
-def require_matplotlib() -> None:
-    """Refuse to go on without the library that draws, before any work is done."""
-    if find_spec("matplotlib") is None:
-        raise ValueError("figures need matplotlib: pip install 'pastwise[plot]'")
-
-
-def _axes(
-    width: float, height: float, rows: int = 1, columns: int = 1, **shared: Any
-) -> tuple[Figure, list[Axes]]:
-    """A figure of the house's style with its axes, row by row."""
-    require_matplotlib()
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), dpi=300, layout="constrained")
-    axes = list(figure.subplots(rows, columns, squeeze=False, **shared).ravel())
-    for each in axes:
-        each.spines[["top", "right"]].set_visible(False)
-        each.tick_params(labelsize=7)
-        each.xaxis.label.set_size(8)
-        each.yaxis.label.set_size(8)
-        each.set_axisbelow(True)
-        each.grid(axis="y", color="0.92", linewidth=0.6)
-    return figure, axes
-
-
-def method_name(method: str) -> str:
-    """A method's name with the paper's subscripts."""
-    stem, _, rest = method.partition("_")
-    return rf"{stem}$_{{\mathrm{{{rest}}}}}$" if rest else stem
-
-
-def _boxes(
-    axes: Axes, values: Sequence[IntArray], positions: Sequence[float], colours: Sequence[str]
-) -> None:
-    """A box for each group of values [runs] with every run behind it."""
-    jitter = np.random.default_rng(0)
-    for group, position, colour in zip(values, positions, colours, strict=True):
-        x = position + jitter.uniform(-0.3, 0.3, len(group))
-        visible, size = float(np.clip(60 / len(group), 0.15, 0.5)), 3 if len(group) <= 300 else 1.5
-        axes.plot(
-            x,
-            group,
-            ".",
-            color=colour,
-            alpha=visible,
-            markersize=size,
-            markeredgewidth=0,
-            zorder=1,
-            rasterized=True,
-        )
-    line: dict[str, Any] = {"linewidth": 0.9, "color": "black"}
-    axes.boxplot(
-        list(values),
-        positions=list(positions),
-        widths=0.62,
-        showfliers=False,
-        boxprops=line,
-        whiskerprops=line,
-        capprops=line,
-        medianprops={"linewidth": 1.8, "color": "black"},
-        zorder=2,
-    )
-
-
-def gain_boxplot(gains: Mapping[str, IntArray], past: str, most: int = 100) -> Figure:
-    """Gains of every method after one past: method -> [runs]; the axis reaches to ``most``."""
-    figure, (axes,) = _axes(COLUMN, 2.6)
-    positions = [i + (0.3 if method in REFERENCES else 0.0) for i, method in enumerate(gains)]
-    _boxes(axes, list(gains.values()), positions, [_colour(method) for method in gains])
-    if any(method in REFERENCES for method in gains):
-        border = (
-            next(p for p, method in zip(positions, gains, strict=True) if method in REFERENCES)
-            - 0.65
-        )
-        axes.axvline(border, color="0.7", linewidth=0.6, linestyle=":")
-    axes.set_xticks(
-        positions,
-        [method_name(method) for method in gains],
-        fontsize=6.5 if len(gains) < 8 else 5.5,
-    )
-    axes.set_ylabel("gain (visits to $s^1$)")
-    axes.set(ylim=(0, most + 3), xlim=(-0.6, positions[-1] + 0.7))
-    axes.set_title(f"past goal {PAST_NAMES[past]}; {len(gains['Rand'])} runs", fontsize=8)
-    return figure
-
-
-def difference_boxplot(differences: Mapping[str, Mapping[str, IntArray]]) -> Figure:
-    """Gains minus those of the random policy: past -> method -> [runs]."""
-    figure, panels = _axes(COLUMN, 5.4, rows=len(differences), sharex=True, sharey=True)
-    for axes, (past, methods) in zip(panels, differences.items(), strict=True):
-        axes.axhline(0, color="0.5", linewidth=0.8, zorder=0.5)
-        _boxes(
-            axes,
-            list(methods.values()),
-            range(len(methods)),
-            [_colour(method) for method in methods],
-        )
-        axes.set_xticks(range(len(methods)), [method_name(method) for method in methods])
-        axes.set_title(f"past goal {PAST_NAMES[past]}", fontsize=8)
-    figure.supylabel("gain minus gain of Rand", fontsize=8)
-    return figure
-
-
-def _colour(method: str) -> str:
-    return COLOURS.get(method, "#000000")
-
-
-def timing_plot(sizes: Sequence[int], seconds: Mapping[str, FloatArray]) -> Figure:
-    """Time to the first rule against the number of states: contender -> [sizes, repeats]."""
-    figure, (axes,) = _axes(COLUMN, 2.6)
-    styles = {
-        "TL_explore": (COLOURS["TL_explore"], "o"),
-        "FPD_learn (dense)": (COLOURS["FPD_learn"], "s"),
-        "FPD_learn (sparse)": (COLOURS["optimum"], "^"),
-    }
-    for name, times in seconds.items():
-        low, median, high = np.quantile(times, (0.25, 0.5, 0.75), axis=-1) * 1e3
-        colour, marker = styles[name]
-        stem, _, note = name.partition(" ")
-        axes.fill_between(sizes, low, high, color=colour, alpha=0.25, linewidth=0)
-        axes.plot(
-            sizes,
-            median,
-            marker=marker,
-            markersize=4,
-            color=colour,
-            label=f"{method_name(stem)} {note}",
-        )
-    axes.set(
-        xscale="log", yscale="log", xlabel="number of states", ylabel="time to the first rule (ms)"
-    )
-    axes.legend(frameon=False, fontsize=7)
-    return figure
+HARMLESS_WARNINGS = (
+    r"Glyph \d+",
+    "Matplotlib currently does not support",
+    "constrained_layout not applied",
+)
+"""How warnings begin that concern labels only: the font lacks them, or they leave little room."""
 
 
 @dataclass(frozen=True, eq=False)
 class PolicyPicture:
-    """What there is to see of a learned policy.
+    """What figures show of a learned policy.
 
     Attributes
     ----------
@@ -201,29 +61,27 @@ class PolicyPicture:
 
     @classmethod
     def of(cls, learner: TransferLearner) -> PolicyPicture:
-        """Of a learner's rule, its log and its goal."""
-        counts, rule = learner.counts_.total(), learner.rule_
+        """The picture of a learner's rule, log and goal."""
+        counts = learner.counts_.total()
+        rule = learner.rule_
         return cls(
-            [key_of(state) for state in counts.states.labels],
-            [key_of(action) for action in counts.actions.labels],
-            behaviour_rule(counts),
-            rule.probabilities,
-            rule.similarity,
-            similarity_of(counts, learner.ideal_, learner.similarity_),
-            counts.records,
+            states=[key_of(state) for state in counts.states.labels],
+            actions=[key_of(action) for action in counts.actions.labels],
+            behaviour=behaviour_rule(counts),
+            rule=rule.probabilities,
+            support=rule.similarity,
+            similarity=similarity_of(counts, learner.ideal_, learner.similarity_),
+            records=counts.records,
         )
 
-
-MAX_STATES_DRAWN = 60
-MAX_LABEL = 30
-"""Characters of a label that are drawn."""
-
-HARMLESS = (r"Glyph \d+", "Matplotlib currently does not support", "constrained_layout not applied")
-"""How warnings begin of labels that the font lacks or that leave little room; the figure is there all the same."""
+    @property
+    def num_shown(self) -> int:
+        """Number of states that fit into a heat map."""
+        return min(len(self.states), MAX_STATES_SHOWN)
 
 
 def draw_policy(learner: TransferLearner, folder: Path) -> None:
-    """Write the three figures of a policy into a folder: ``policy``, ``before_after`` and ``similarity``."""
+    """Write the figures ``policy``, ``before_after`` and ``similarity`` into a folder."""
     picture = PolicyPicture.of(learner)
     figures = {
         "policy": policy_heatmap(picture),
@@ -231,85 +89,107 @@ def draw_policy(learner: TransferLearner, folder: Path) -> None:
         "similarity": similarity_histogram(picture.similarity, picture.records),
     }
     with warnings.catch_warnings():
-        for message in HARMLESS:
+        for message in HARMLESS_WARNINGS:
             warnings.filterwarnings("ignore", message)
         for name, figure in figures.items():
             figure.savefig(folder / f"{name}.png")
 
 
+# Heat maps.
+
+
 def policy_heatmap(picture: PolicyPicture) -> Figure:
     """The advice: colour is probability, opacity the similarity behind it."""
-    figure, (axes,) = _axes(_width(picture), _height(picture))
-    _heat(axes, picture, picture.rule, np.minimum(1.0, 0.15 + 0.85 * picture.support))
-    axes.set_title(f"what is advised\n(faint: little similarity){_cut(picture)}", fontsize=7)
+    figure, (axes,) = new_figure(_width(picture), _height(picture))
+    opacity = np.minimum(1.0, 0.15 + 0.85 * picture.support)
+    _draw_heatmap(axes, picture, picture.rule, opacity)
+    axes.set_title(f"what is advised\n(faint: little similarity){_omission(picture)}", fontsize=7)
     return figure
 
 
 def before_after(picture: PolicyPicture) -> Figure:
-    """What was done beside what is advised."""
-    figure, (before, after) = _axes(1.7 * _width(picture), _height(picture), columns=2, sharey=True)
-    _heat(before, picture, picture.behaviour, np.ones(len(picture.states)))
-    _heat(after, picture, picture.rule, np.ones(len(picture.states)))
-    before.set_title(f"what was done{_cut(picture)}", fontsize=8)
-    after.set_title(f"what is advised{_cut(picture)}", fontsize=8)
+    """What was done next to what is advised."""
+    width = 1.7 * _width(picture)
+    figure, (before, after) = new_figure(width, _height(picture), columns=2, sharey=True)
+    opaque = np.ones(len(picture.states))
+    _draw_heatmap(before, picture, picture.behaviour, opaque)
+    _draw_heatmap(after, picture, picture.rule, opaque)
+    before.set_title(f"what was done{_omission(picture)}", fontsize=8)
+    after.set_title(f"what is advised{_omission(picture)}", fontsize=8)
     return figure
 
 
-def _cut(picture: PolicyPicture) -> str:
-    """For a title: how much is drawn, where that is not all."""
+def _draw_heatmap(
+    axes: Axes, picture: PolicyPicture, rule: FloatArray, opacity: FloatArray
+) -> None:
+    """A cell for each state and action, with its probability."""
+    import matplotlib as mpl
+
+    # Cells.
+    rule = rule[: picture.num_shown]
+    colours = mpl.colormaps["Blues"](0.05 + 0.9 * rule)
+    colours[..., 3] = opacity[: picture.num_shown, None]
+    axes.imshow(colours, aspect="auto")
+    axes.grid(visible=False)
+
+    # Labels, as they are: a dollar sign starts no formula.
+    actions = [_shortened(action) for action in picture.actions]
+    states = [_shortened(state) for state in picture.states[: picture.num_shown]]
+    axes.set_xticks(range(len(actions)), actions, rotation=30, ha="right", parse_math=False)
+    axes.set_yticks(range(len(states)), states, parse_math=False)
+
+    # Probabilities, white on dark cells.
+    for (state, action), probability in np.ndenumerate(rule):
+        is_dark = probability * opacity[state] > 0.55
+        axes.text(
+            action,
+            state,
+            f"{probability:.2f}",
+            ha="center",
+            va="center",
+            fontsize=6,
+            color="white" if is_dark else "black",
+        )
+
+
+def _omission(picture: PolicyPicture) -> str:
+    """For a title: how much is shown, unless that is all."""
     number = len(picture.states)
-    return (
-        f"\nthe first {MAX_STATES_DRAWN} of {number:,} states" if number > MAX_STATES_DRAWN else ""
-    )
+    if number <= MAX_STATES_SHOWN:
+        return ""
+    return f"\nthe first {MAX_STATES_SHOWN} of {number:,} states"
 
 
-def _short(label: str) -> str:
-    """A label with its middle left out where it is too long to be drawn."""
+def _shortened(label: str) -> str:
+    """A label without its middle if it is too long."""
+    if len(label) <= MAX_LABEL:
+        return label
     half = MAX_LABEL // 2
-    return label if len(label) <= MAX_LABEL else f"{label[:half]}…{label[-half + 1 :]}"
+    return f"{label[:half]}…{label[-half + 1 :]}"
 
 
 def _width(picture: PolicyPicture) -> float:
-    longest = max(len(_short(state)) for state in picture.states[:MAX_STATES_DRAWN])
+    longest = max(len(_shortened(state)) for state in picture.states[: picture.num_shown])
     return 1.0 + 0.06 * longest + 0.55 * len(picture.actions)
 
 
 def _height(picture: PolicyPicture) -> float:
-    longest = max(len(_short(action)) for action in picture.actions)
-    return 0.8 + 0.03 * longest + 0.24 * min(len(picture.states), MAX_STATES_DRAWN)
+    longest = max(len(_shortened(action)) for action in picture.actions)
+    return 0.8 + 0.03 * longest + 0.24 * picture.num_shown
 
 
-def _heat(axes: Axes, picture: PolicyPicture, rule: FloatArray, opacity: FloatArray) -> None:
-    """A cell for each state and action, with its probability where there is room."""
-    import matplotlib as mpl
-
-    shown = min(len(picture.states), MAX_STATES_DRAWN)
-    colours = mpl.colormaps["Blues"](0.05 + 0.9 * rule[:shown])
-    colours[..., 3] = opacity[:shown, None]
-    axes.imshow(colours, aspect="auto")
-    axes.grid(visible=False)
-    actions, states = map(_short, picture.actions), map(_short, picture.states[:shown])
-    axes.set_xticks(
-        range(len(picture.actions)), list(actions), rotation=30, ha="right", parse_math=False
-    )
-    axes.set_yticks(range(shown), list(states), parse_math=False)
-    for state, row in enumerate(rule[:shown]):
-        for action, probability in enumerate(row):
-            dark = probability * opacity[state] > 0.55
-            axes.text(
-                action,
-                state,
-                f"{probability:.2f}",
-                ha="center",
-                va="center",
-                fontsize=6,
-                color="white" if dark else "black",
-            )
+# Evidence and values.
 
 
 def similarity_histogram(similarity: FloatArray, records: IntArray) -> Figure:
-    """How many past records serve the goal, and how well: similarity [distinct], records [distinct]."""
-    figure, (axes,) = _axes(COLUMN, 2.2)
+    """How many past records serve the goal, and how well.
+
+    Parameters
+    ----------
+    similarity, records : [distinct]
+        Similarity of each distinct transition, and how often it occurred.
+    """
+    figure, (axes,) = new_figure(COLUMN_WIDTH, 2.2)
     edges = np.linspace(0, 1, 21)
     counts, _ = np.histogram(similarity, bins=edges, weights=records)
     axes.bar(
@@ -317,113 +197,31 @@ def similarity_histogram(similarity: FloatArray, records: IntArray) -> Figure:
         counts,
         width=0.05,
         align="edge",
-        color=COLOURS["TL"],
+        color=NEW_RULE_COLOUR,
         edgecolor="white",
         linewidth=0.4,
     )
     axes.set(xlabel="similarity to the goal", ylabel="past records", xlim=(0, 1))
-    if (counts > 0).sum() > 1 and counts.max() > 50 * counts[counts > 0].min():
+
+    # A logarithmic axis shows low bars next to high ones.
+    occupied = counts[counts > 0]
+    if len(occupied) > 1 and occupied.max() > 50 * occupied.min():
         axes.set_yscale("log")
     return figure
 
 
 def value_plot(evaluation: Evaluation) -> Figure:
     """Mean and interval of each policy's value."""
-    values = {name: (v.mean, v.low, v.high) for name, v in evaluation.values.items()}
-    figure, (axes,) = _axes(COLUMN, 0.8 + 0.3 * len(values))
-    for place, (name, (mean, low, high)) in enumerate(values.items()):
-        colour = COLOURS.get(
-            {"new": "TL", "logged": "clone", "random": "Rand"}.get(name, name), "#000000"
-        )
-        axes.plot([low, high], [place, place], color=colour, linewidth=2)
-        axes.plot(mean, place, "o", color=colour, markersize=5)
+    values = evaluation.values
+    figure, (axes,) = new_figure(COLUMN_WIDTH, 0.8 + 0.3 * len(values))
+    for place, (name, value) in enumerate(values.items()):
+        colour = NEW_RULE_COLOUR if name == "new" else colour_of(name)
+        axes.plot([value.low, value.high], [place, place], color=colour, linewidth=2)
+        axes.plot(value.mean, place, "o", color=colour, markersize=5)
     axes.set_yticks(range(len(values)), list(values))
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     axes.grid(axis="x", color="0.92", linewidth=0.6)
     level = f"{100 * evaluation.thresholds.level:g} %"
     axes.set_xlabel(f"{evaluation.measure} (mean and {level} interval)", fontsize=7)
-    return figure
-
-
-def coverage_plot(
-    coverage: Mapping[str, Mapping[str, Sequence[float]]], records: Sequence[int], wanted: float
-) -> Figure:
-    """Coverage of stated intervals against the number of records: quantity -> past -> rates [records]."""
-    figure, panels = _axes(
-        COLUMN, 2.0 * len(coverage), rows=len(coverage), sharex=True, sharey=True
-    )
-    markers = "osv^D"
-    colours = [COLOURS[name] for name in ("TL", "optimum", "FPD_learn", "FPD", "clone")]
-    for axes, (quantity, pasts) in zip(panels, coverage.items(), strict=True):
-        axes.axhline(wanted, color="0.5", linewidth=0.8, linestyle="--")
-        for (past, rates), marker, colour in zip(pasts.items(), markers, colours, strict=False):
-            axes.plot(
-                records, rates, marker=marker, color=colour, markersize=4, linewidth=1.2, label=past
-            )
-        axes.set(xscale="log", ylim=(0.4, 1.0), ylabel="coverage")
-        axes.set_title(quantity, fontsize=8)
-        axes.set_xticks(list(records), [str(k) for k in records])
-        axes.minorticks_off()
-    panels[-1].set_xlabel("records in the log", fontsize=8)
-    panels[0].legend(frameon=False, fontsize=6.5, ncols=2, loc="lower left")
-    return figure
-
-
-def transfer_plot(
-    summary: Sequence[Mapping[str, Any]], references: Sequence[Mapping[str, Any]]
-) -> Figure:
-    """Success against the size of the log, a panel for each setting: mean and interval of every method."""
-    figure, panels = _axes(COLUMN, 2.1 * len(references), rows=len(references))
-    lines = {"logged": ":", "random": "--", "optimum": "-"}
-    for axes, reference in zip(panels, references, strict=True):
-        rows = [
-            r
-            for r in summary
-            if (r["system"], r["past"]) == (reference["system"], reference["past"])
-        ]
-        for name, style in lines.items():
-            axes.axhline(reference[name], color="0.55", linewidth=0.8, linestyle=style, label=name)
-        for method in dict.fromkeys(r["method"] for r in rows):
-            own = [r for r in rows if r["method"] == method]
-            sizes, means = [r["episodes"] for r in own], [r["mean"] for r in own]
-            colour = COLOURS.get(method, "#000000")
-            axes.plot(sizes, means, "o-", color=colour, markersize=3, linewidth=1.2, label=method)
-            axes.fill_between(
-                sizes,
-                [r["low"] for r in own],
-                [r["high"] for r in own],
-                color=colour,
-                alpha=0.15,
-                linewidth=0,
-            )
-        axes.set(xscale="log", ylabel="success")
-        axes.set_title(f"{reference['system']}, logged for: {reference['past']}", fontsize=7)
-    panels[-1].set_xlabel("episodes in the log", fontsize=8)
-    figure.legend(
-        *panels[0].get_legend_handles_labels(),
-        loc="outside lower center",
-        ncols=4,
-        fontsize=6,
-        frameon=False,
-    )
-    return figure
-
-
-def online_plot(survival: Mapping[str, Sequence[float]], patients: int) -> Figure:
-    """Share of survivors in each part of the patients, agent -> shares."""
-    figure, (axes,) = _axes(COLUMN, 2.2)
-    for name, shares in survival.items():
-        place = (np.arange(len(shares)) + 0.5) * patients / len(shares)
-        axes.plot(
-            place,
-            shares,
-            "o-",
-            color=COLOURS.get(name, "#000000"),
-            markersize=3,
-            linewidth=1.2,
-            label=name,
-        )
-    axes.set(xlabel="patients treated", ylabel="survival")
-    axes.legend(frameon=False, fontsize=6.5)
     return figure

@@ -1,12 +1,12 @@
-"""For a terminal: tables, coloured by probability, dimmed by lack of similarity; and signs of life."""
+"""For a terminal: tables, progress bars and spinners."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pastwise._display import decimals
 
@@ -15,38 +15,44 @@ if TYPE_CHECKING:
 
     from pastwise._numerics.interval import Interval
     from pastwise.evaluation.result import Evaluation
+    from pastwise.logs.findings import Finding
+    from pastwise.policy.rule import Rule
+    from pastwise.policy.support import Support
 
-MAX_ROWS = 40
 
+def rule_table(rule: Rule, support: Support, weak: float, max_rows: int = 40) -> Table:
+    """A decision rule next to what it rests on.
 
-def rule_table(
-    rule: Mapping[str, Mapping[str, float]],
-    support: Mapping[str, Mapping[str, float]],
-    weak: float,
-    number: int,
-) -> Table:
-    """A decision rule with what it rests on; rows with less similarity than ``weak`` are dimmed.
-
-    Of a ``number`` of states the first `MAX_ROWS` are enough.
+    Parameters
+    ----------
+    rule : Rule
+    support : Support
+    weak : float
+        Rows that rest on less total similarity are dimmed.
+    max_rows : int
+        States to show, from the first; as many as fit on a screen.
     """
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(
-        caption=f"the first {MAX_ROWS} of {number:,} states" if number > MAX_ROWS else None
-    )
-    table.add_column("state")  # labels are Text: in plain strings rich would find markup and emoji
-    for action in next(iter(rule.values())):
+    # Labels are Text: in plain strings rich would find markup and emoji.
+    rows = rule.to_dict(max_rows)
+    supports = support.to_dict(max_rows)
+    table = Table()
+    if len(rule) > max_rows:
+        table.caption = f"the first {max_rows} of {len(rule):,} states"
+    table.add_column("state")
+    for action in next(iter(rows.values())):
         table.add_column(Text(action), justify="right")
     table.add_column("records", justify="right")
     table.add_column("similarity", justify="right")
-    for state, row in list(rule.items())[:MAX_ROWS]:
-        behind = support[state]
-        cells = [Text(f"{p:.3f}", style=_shade(p)) for p in row.values()]
-        numbers = [f"{behind['records']:,}", f"{behind['similarity']:.3g}"]
-        table.add_row(
-            Text(state), *cells, *numbers, style="dim" if behind["similarity"] < weak else None
-        )
+
+    for state, probabilities in rows.items():
+        records = supports[state]["records"]
+        similarity = supports[state]["similarity"]
+        cells = [Text(f"{p:.3f}", style=_shade(p)) for p in probabilities.values()]
+        style = "dim" if similarity < weak else None
+        table.add_row(Text(state), *cells, f"{records:,}", f"{similarity:.3g}", style=style)
     return table
 
 
@@ -54,52 +60,43 @@ def _shade(probability: float) -> str:
     """From the terminal's own background to deep blue."""
     if probability < 0.05:
         return ""
-    level = [int(255 + (deep - 255) * probability) for deep in (0, 114, 178)]
-    return f"{'white' if probability > 0.5 else 'black'} on rgb({','.join(map(str, level))})"
+    red, green, blue = (int(255 + (deep - 255) * probability) for deep in (0, 114, 178))
+    text_colour = "white" if probability > 0.5 else "black"
+    return f"{text_colour} on rgb({red},{green},{blue})"
 
 
-def findings_table(findings: Sequence[Mapping[str, Any]]) -> Table:
+def findings_table(findings: Sequence[Finding]) -> Table:
     """What was found in a log, with examples."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table(show_lines=True)
-    for title in ("code", "rows", "what", "examples", "what to do"):
-        table.add_column(title, overflow="fold", justify="right" if title == "rows" else "left")
+    table.add_column("code", overflow="fold")
+    table.add_column("rows", overflow="fold", justify="right")
+    table.add_column("what", overflow="fold")
+    table.add_column("examples", overflow="fold")
+    table.add_column("what to do", overflow="fold")
     for finding in findings:
-        examples = "\n".join(
-            ", ".join(f"{k}={v}" for k, v in example.items()) for example in finding["examples"]
-        )
-        cells = (
-            finding["code"],
-            f"{finding['rows']:,}",
-            finding["message"],
-            examples,
-            finding["fix"],
-        )
-        table.add_row(*map(Text, cells))
+        examples = "\n".join(_fields_text(example) for example in finding.examples)
+        cells = (finding.code, f"{finding.rows:,}", finding.message, examples, finding.fix)
+        table.add_row(*[Text(cell) for cell in cells])
     return table
 
 
-def gains_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Mean gains and standard errors of a study: a row for each method, a column for each past."""
+def _fields_text(example: Mapping[str, object]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in example.items())
+
+
+def number_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """Names in the first column, numbers as text in the others."""
     from rich.table import Table
 
-    table = Table(title=f"Mean gain of {rows[0]['runs']} runs (and standard error)")
-    by_key = {(row["past"], row["method"]): row for row in rows}
-    pasts = list(dict.fromkeys(row["past"] for row in rows))
-    table.add_column("method")
-    for past in pasts:
-        table.add_column(f"past {past}", justify="right")
-    for method in dict.fromkeys(row["method"] for row in rows):
-        cells = (by_key[past, method] for past in pasts)
-        spread = (
-            "" if cell["se"] is None else f" ± {cell['se']:.1f}"
-            for cell in (by_key[p, method] for p in pasts)
-        )
-        table.add_row(
-            method, *(f"{cell['mean']:.1f}{se}" for cell, se in zip(cells, spread, strict=True))
-        )
+    table = Table(title=title)
+    table.add_column(header[0])
+    for column in header[1:]:
+        table.add_column(column, justify="right")
+    for cells in rows:
+        table.add_row(*cells)
     return table
 
 
@@ -165,7 +162,7 @@ def progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def spinner(title: str) -> Iterator[None]:
-    """A sign of life on stderr, where that is a terminal, while an engine works."""
+    """A spinner on stderr, where that is a terminal."""
     if not sys.stderr.isatty():
         yield
         return

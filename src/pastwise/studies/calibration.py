@@ -1,22 +1,22 @@
 """Do the stated intervals hold? Thousands of random systems whose true values are known.
 
-In each a log is left by an agent, TL learns from it, and `evaluation` states values, differences, a verdict and an
-alarm from the log alone; then they are compared with the truth. Logs come from agents that do not know the system
-(*unaware*: a random rule drawn without looking at it) and from the paper's agents, which do (FPD for a *matched*,
-*overlapping* or *opposed* goal). What those avoid is bad for their goal, which their actions tell and transition
-counts do not: there the intervals cannot be expected to hold, and the study shows how far and in which direction they
-miss.
+In each system a decision maker leaves a log, TL learns from it, and `evaluation` states values,
+differences, a verdict and an alarm from the log alone. Then the study compares them with the truth.
+
+Some logs come from decision makers that do not know the system (*unaware*: a random rule, sampled
+without looking at it). Others come from FPD, which does, for a *matched*, *overlapping* or
+*opposed* goal. FPD avoids what is bad for its goal; its actions reveal that, transition counts do
+not. There the intervals cannot be expected to hold, and the study shows by how much they miss.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Transitions
 from pastwise.evaluation.criterion import Criterion
 from pastwise.evaluation.values import rule_values, sample_values
-from pastwise.evaluation.verdict import DEFAULT_THRESHOLDS, is_alarming, verdicts
+from pastwise.evaluation.verdict import DEFAULT_THRESHOLDS, Verdict, is_alarming, verdicts
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods.base import AnyMethod
 from pastwise.methods.baselines import Scripted, behaviour_rule
@@ -35,30 +35,40 @@ from pastwise.methods.fpd import FPD
 from pastwise.methods.tl import TL
 from pastwise.models.dense import DenseModel
 from pastwise.models.samples import DenseSamples, TransitionPosterior
-from pastwise.report.figures import coverage_plot
-from pastwise.report.text import write_csv
+from pastwise.report.study_figures import Curve, coverage_plot
+from pastwise.report.text import markdown_table, write_csv
 from pastwise.simulation.loop import FiniteSystem, run
-from pastwise.studies.paper import ROWS, RowDraw
+from pastwise.studies.output import save_figure, save_json
+from pastwise.studies.paper import ROW_SAMPLERS, random_models
 from pastwise.studies.runner import Runner
 from pastwise.theory.closed_loop import ideal_preferring
 
+# Settings.
+
 SIZES = ((3, 4), (5, 3), (10, 5))
+"""Numbers of states and of actions."""
+
 RECORDS = (60, 200, 1000)
+"""Lengths of the logs."""
+
 PASTS: Mapping[str, tuple[int, ...] | None] = {
     "unaware": None,
     "matched": (0,),
     "overlapping": (0, 1),
     "opposed": (-1,),
 }
-"""The states that the past goal preferred (today's prefers the first); None: the behaviour is blind to the system."""
+"""The states that the past goal preferred; None: the behaviour does not depend on the system.
 
-WORSE_BY = 0.03
-"""TL is truly worse than random by this share of time, 3 visits in 100: the alarm should sound."""
+Today's goal prefers the first state.
+"""
+
+HARMFUL_DIFFERENCE = 0.03
+"""TL is harmful if it is worse than random by this share of time, 3 visits in 100."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One setting of the study."""
+    """One combination of settings."""
 
     past: str
     rows: str
@@ -67,9 +77,30 @@ class Cell:
     num_records: int
 
 
+def cells() -> list[Cell]:
+    """All combinations."""
+    combinations = product(PASTS, ROW_SAMPLERS, SIZES, RECORDS)
+    return [Cell(past, rows, *size, records) for past, rows, size, records in combinations]
+
+
+# One system.
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """What was stated of one system, against the truth."""
+    """What was stated about one system, compared with the truth.
+
+    Attributes
+    ----------
+    cover_* : bool
+        Whether the stated interval of a value, or of a difference of values, contains the truth.
+    wrong_to_*, decided_to_* : bool
+        Whether the verdict says the opposite of the truth; whether it decides at all.
+    alarm : bool
+        Whether the alarm of negative transfer was raised.
+    harmful, harmless : bool
+        Whether TL is truly worse than random by `HARMFUL_DIFFERENCE`; whether it is not worse.
+    """
 
     cover_new: bool
     cover_logged: bool
@@ -85,21 +116,47 @@ class Outcome:
     harmless: bool
 
 
-def cells() -> list[Cell]:
-    """All settings."""
-    settings = product(PASTS, ROWS, SIZES, RECORDS)
-    return [Cell(past, rows, *size, k) for past, rows, size, k in settings]
+OUTCOME_NAMES = tuple(field.name for field in fields(Outcome))
 
 
-def _systems(draw: RowDraw, cell: Cell, number: int, streams: Streams) -> DenseModel:
-    S, A = cell.num_states, cell.num_actions
-    numbers = np.stack([streams.random((number,)) for _ in range(S * A * S)], axis=-1)
-    return DenseModel(draw(numbers.reshape(number, S, A, S)))
+def outcomes(cell: Cell, num_systems: int, num_samples: int, seed: int) -> Iterator[Outcome]:
+    """The outcome of every system of a cell."""
+    S = cell.num_states
+    A = cell.num_actions
+
+    # Random systems, and the logs that the past left in them.
+    seeds = [np.random.SeedSequence(seed, spawn_key=(i,)) for i in range(num_systems)]
+    system_stream, past_stream = Streams(seeds).spawn(2)
+    model = random_models(ROW_SAMPLERS[cell.rows], S, A, system_stream)
+    system = FiniteSystem(model)
+    teacher, past_ideal = _teacher(cell, model, np.random.default_rng(seed))
+    log = run(system, teacher, cell.num_records, past_stream, ideal=past_ideal).transitions
+
+    # Statements from each log alone, and the truth.
+    method = TL()
+    ideal = ideal_preferring((0,), S, A)
+    criterion = Criterion(np.eye(S)[0], np.full(S, 1 / S))
+    for i in range(num_systems):
+        own_log = Transitions(*[field[i] for field in log])
+        counts = TransitionCounts.from_transitions(own_log, system.states, system.actions)
+        rules = {
+            "new": method.plan(method.start(counts, ideal)).rule,
+            "logged": behaviour_rule(counts),
+            "random": np.full((S, A), 1 / A),
+        }
+        posterior = TransitionPosterior(counts)
+        samples = sample_values(posterior, rules, criterion, num_samples, seed=i, threads=1)
+        if samples.number < num_samples:
+            raise KeyboardInterrupt  # it cut the sampling short
+        true_model = DenseSamples(model.transition[i : i + 1])
+        truth = rule_values(true_model, np.stack(list(rules.values())), criterion)
+        yield _outcome(samples.values[:, :3], truth[0, :3])
 
 
 def _teacher(
     cell: Cell, model: DenseModel, rng: np.random.Generator
 ) -> tuple[AnyMethod, IdealModel | None]:
+    """The decision maker that leaves the log, and its goal if it has one."""
     preferred = PASTS[cell.past]
     if preferred is None:
         rule = rng.dirichlet(np.ones(cell.num_actions), size=(*model.shape, cell.num_states))
@@ -108,160 +165,201 @@ def _teacher(
     return FPD(model), ideal_preferring(states, cell.num_states, cell.num_actions)
 
 
-def outcomes(cell: Cell, systems: int, draws: int, seed: int) -> Iterator[Outcome]:
-    """The outcome of every system of a cell."""
-    S, A = cell.num_states, cell.num_actions
-    streams = Streams([np.random.SeedSequence(seed, spawn_key=(i,)) for i in range(systems)])
-    drawing, past_rng = streams.spawn(2)
-    model = _systems(ROWS[cell.rows], cell, systems, drawing)
-    system = FiniteSystem(model)
-    teacher, past_goal = _teacher(cell, model, np.random.default_rng(seed))
-    log = run(system, teacher, cell.num_records, past_rng, ideal=past_goal).transitions
-    goal, uniform = ideal_preferring((0,), S, A), np.full((S, A), 1 / A)
-    tl = TL()
-    criterion = Criterion(np.eye(S)[0], np.full(S, 1 / S))
-    for i in range(systems):
-        counts = TransitionCounts.from_transitions(
-            Transitions(*(field[i] for field in log)), system.states, system.actions
-        )
-        new = tl.plan(tl.start(counts, goal)).rule
-        rules = {"new": new, "logged": behaviour_rule(counts), "random": uniform}
-        samples = sample_values(
-            TransitionPosterior(counts), rules, criterion, draws, seed=i, threads=1
-        )
-        if len(samples.values) < draws:
-            raise KeyboardInterrupt
-        own_model = DenseSamples(model.transition[i : i + 1])
-        truth = rule_values(own_model, np.stack(list(rules.values())), criterion)[0, :3]
-        yield _outcome(samples.values[:, :3], truth)
-
-
 def _outcome(values: FloatArray, truth: FloatArray) -> Outcome:
-    """Stated values [draws, 3] of new, logged and random against the true ones [3]."""
-
-    def covers(drawn: FloatArray, true: float) -> bool:
-        return Interval.of_samples(drawn).covers(true)
-
-    stated = {"logged": values[:, 0] - values[:, 1], "random": values[:, 0] - values[:, 2]}
-    true_logged, true_random = truth[0] - truth[1], truth[0] - truth[2]
-    said = verdicts(stated)
-    wrong = {"better": -1, "worse": 1, "cannot tell": 0}
+    """Sampled values [samples, 3] of new, logged and random compared with the true ones [3]."""
+    new, logged, random = values.T
+    true_new, true_logged, true_random = truth.tolist()
+    differences = {"logged": new - logged, "random": new - random}
+    true_to_logged = true_new - true_logged
+    true_to_random = true_new - true_random
+    stated = verdicts(differences)
     return Outcome(
-        cover_new=covers(values[:, 0], truth[0]),
-        cover_logged=covers(values[:, 1], truth[1]),
-        cover_random=covers(values[:, 2], truth[2]),
-        cover_to_random=covers(stated["random"], true_random),
-        cover_to_logged=covers(stated["logged"], true_logged),
-        wrong_to_random=bool(wrong[said["random"]] * true_random > 0),
-        wrong_to_logged=bool(wrong[said["logged"]] * true_logged > 0),
-        decided_to_random=said["random"] != "cannot tell",
-        decided_to_logged=said["logged"] != "cannot tell",
-        alarm=is_alarming(stated),
-        harmful=bool(true_random <= -WORSE_BY),
-        harmless=bool(true_random >= 0),
+        cover_new=_covers(new, true_new),
+        cover_logged=_covers(logged, true_logged),
+        cover_random=_covers(random, true_random),
+        cover_to_random=_covers(differences["random"], true_to_random),
+        cover_to_logged=_covers(differences["logged"], true_to_logged),
+        wrong_to_random=_is_wrong(stated["random"], true_to_random),
+        wrong_to_logged=_is_wrong(stated["logged"], true_to_logged),
+        decided_to_random=stated["random"] != "cannot tell",
+        decided_to_logged=stated["logged"] != "cannot tell",
+        alarm=is_alarming(differences),
+        harmful=true_to_random <= -HARMFUL_DIFFERENCE,
+        harmless=true_to_random >= 0,
     )
+
+
+def _covers(samples: FloatArray, truth: float) -> bool:
+    return Interval.of_samples(samples).covers(truth)
+
+
+def _is_wrong(verdict: Verdict, true_difference: float) -> bool:
+    if verdict == "better":
+        return true_difference < 0
+    if verdict == "worse":
+        return true_difference > 0
+    return False
+
+
+# All systems.
+
+
+class CellRates(TypedDict):
+    """Plain values of a part of the study: rates by the names of `Outcome`, and two counts."""
+
+    rates: dict[str, float]
+    caught: int
+    false_alarms: int
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """Rates over the systems of a cell.
+
+    Attributes
+    ----------
+    rates : by the names of `Outcome`
+    systems : int
+    caught : int
+        Harmful cases in which the alarm was raised.
+    false_alarms : int
+        Harmless cases in which it was.
+    """
+
+    cell: Cell
+    rates: Mapping[str, float]
+    systems: int
+    caught: int
+    false_alarms: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """One level of names and plain values, for a table or JSON."""
+        return {
+            **asdict(self.cell),
+            **self.rates,
+            "systems": self.systems,
+            "caught": self.caught,
+            "false_alarms": self.false_alarms,
+        }
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Rates by cell, in the order of the cells."""
+    """Results of the study, in the order of the cells."""
 
     systems: int
-    draws: int
+    samples: int
     seed: int
-    rows: list[dict[str, Any]]
+    results: list[CellResult]
 
-    def content(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {
-            "settings": {"systems": self.systems, "draws": self.draws, "seed": self.seed},
-            "rows": self.rows,
+            "settings": {"systems": self.systems, "samples": self.samples, "seed": self.seed},
+            "rows": [result.to_dict() for result in self.results],
         }
 
-    def write(self, directory: Path) -> None:
+    def write(self, folder: Path) -> None:
         """Write the table, the rates and the figure into a folder."""
-        write_csv(directory / "calibration.csv", self.rows)
-        (directory / "calibration.json").write_text(json.dumps(self.content(), indent=1) + "\n")
-        (directory / "calibration.md").write_text(table(self), encoding="utf-8")
+        write_csv(folder / "calibration.csv", [result.to_dict() for result in self.results])
+        save_json(folder / "calibration.json", self.to_dict())
+        (folder / "calibration.md").write_text(self.page(), encoding="utf-8")
+        figure = coverage_plot(self._coverage(), DEFAULT_THRESHOLDS.level)
+        save_figure(figure, folder, "calibration")
+
+    def _coverage(self) -> dict[str, list[Curve]]:
+        """For the figure: a curve per past of each quantity."""
         quantities = {
             "value of TL": "cover_new",
             "TL minus random": "cover_to_random",
             "TL minus logged": "cover_to_logged",
         }
-        coverage = {
-            title: {past: [self.pooled(past, k)[name] for k in RECORDS] for past in PASTS}
-            for title, name in quantities.items()
-        }
-        figure = coverage_plot(coverage, RECORDS, DEFAULT_THRESHOLDS.level)
-        for suffix in ("png", "pdf"):
-            figure.savefig(directory / f"calibration.{suffix}")
+        panels = {}
+        for title, name in quantities.items():
+            curves = []
+            for past in PASTS:
+                rates = [self.pooled(past, records)[name] for records in RECORDS]
+                curves.append(Curve(past, RECORDS, rates))
+            panels[title] = curves
+        return panels
 
     def pooled(self, past: str, num_records: int) -> dict[str, float]:
-        """Rates over all sizes and ways to draw rows, for a past and a number of records."""
-        chosen = [r for r in self.rows if r["past"] == past and r["num_records"] == num_records]
-        names = [f.name for f in fields(Outcome)]
-        return {
-            name: float(np.mean([row[name] for row in chosen])) for name in names
-        } | _alarm_rates(chosen)
+        """Rates over all sizes and row samplers, for a past and a number of records."""
+        chosen = [
+            result
+            for result in self.results
+            if result.cell.past == past and result.cell.num_records == num_records
+        ]
+        rates = {}
+        for name in OUTCOME_NAMES:
+            rates[name] = float(np.mean([result.rates[name] for result in chosen]))
+
+        # Of the harmful cases the share that the alarm caught, of the harmless ones false alarms.
+        harmful = sum(result.rates["harmful"] * result.systems for result in chosen)
+        harmless = sum(result.rates["harmless"] * result.systems for result in chosen)
+        caught = sum(result.caught for result in chosen)
+        false_alarms = sum(result.false_alarms for result in chosen)
+        rates["alarm_caught"] = caught / harmful if harmful else float("nan")
+        rates["alarm_false"] = false_alarms / harmless if harmless else float("nan")
+        return rates
+
+    def page(self) -> str:
+        """The pooled rates as a page of Markdown."""
+        columns = {
+            "cover_new": "value of TL",
+            "cover_random": "value of random",
+            "cover_to_random": "TL - random",
+            "cover_to_logged": "TL - logged",
+            "wrong_to_random": "wrong against random",
+            "wrong_to_logged": "wrong against logged",
+            "decided_to_random": "decided against random",
+            "decided_to_logged": "decided against logged",
+            "alarm_caught": "harm caught",
+            "alarm_false": "false alarm",
+        }
+        rows = []
+        for past, records in product(PASTS, RECORDS):
+            rates = self.pooled(past, records)
+            cells = [_percent(rates[name]) for name in columns]
+            rows.append([past, str(records), *cells])
+        lines = [
+            f"{self.systems * len(self.results):,} systems, {self.samples} samples each. Coverage "
+            "of the stated 90 % intervals, then rates of verdicts and alarms.",
+            "",
+            *markdown_table(["past", "records", *columns.values()], rows),
+            "",
+        ]
+        return "\n".join(lines)
 
 
-def _alarm_rates(rows: list[dict[str, Any]]) -> dict[str, float]:
-    """Share of the harmful cases that the alarm caught, and of the harmless ones in which it sounded."""
-    harmful, harmless = (
-        sum(row[name] * row["systems"] for row in rows) for name in ("harmful", "harmless")
-    )
-    caught, false = (sum(row[name] for row in rows) for name in ("caught", "false_alarms"))
-    return {
-        "alarm_caught": caught / harmful if harmful else float("nan"),
-        "alarm_false": false / harmless if harmless else float("nan"),
-    }
+def _percent(rate: float) -> str:
+    return "" if np.isnan(rate) else f"{100 * rate:.0f} %"
 
 
 def calibrate(
-    systems: int = 100, draws: int = 400, seed: int = 0, runner: Runner | None = None
+    systems: int = 100, samples: int = 400, seed: int = 0, runner: Runner | None = None
 ) -> Calibration:
     """Run the study: ``systems`` random systems in each of the cells."""
-    parts = [partial(_rates, cell, systems, draws, seed) for cell in cells()]
-    settings = {"study": "calibration", "systems": systems, "draws": draws, "seed": seed}
-    rows = (runner or Runner()).run("Simulating", parts, settings)
-    return Calibration(systems, draws, seed, rows)
+    all_cells = cells()
+    parts = [partial(_cell_rates, cell, systems, samples, seed) for cell in all_cells]
+    settings = {"study": "calibration", "systems": systems, "samples": samples, "seed": seed}
+    found = (runner or Runner()).run("Simulating", parts, settings)
+    results = []
+    for cell, rates in zip(all_cells, found, strict=True):
+        results.append(
+            CellResult(cell, rates["rates"], systems, rates["caught"], rates["false_alarms"])
+        )
+    return Calibration(systems, samples, seed, results)
 
 
-def _rates(cell: Cell, systems: int, draws: int, seed: int) -> dict[str, Any]:
-    """A row of the study: the rates of a cell."""
-    found = list(outcomes(cell, systems, draws, seed))
-    rates = {f.name: float(np.mean([getattr(o, f.name) for o in found])) for f in fields(Outcome)}
-    alarms = {
-        "systems": systems,
-        "caught": sum(o.alarm and o.harmful for o in found),
-        "false_alarms": sum(o.alarm and o.harmless for o in found),
+def _cell_rates(cell: Cell, systems: int, samples: int, seed: int) -> CellRates:
+    """Rates over the systems of a cell."""
+    found: Sequence[Outcome] = list(outcomes(cell, systems, samples, seed))
+    rates = {}
+    for name in OUTCOME_NAMES:
+        rates[name] = float(np.mean([getattr(outcome, name) for outcome in found]))
+    return {
+        "rates": rates,
+        "caught": sum(outcome.alarm and outcome.harmful for outcome in found),
+        "false_alarms": sum(outcome.alarm and outcome.harmless for outcome in found),
     }
-    return {**asdict(cell), **rates, **alarms}
-
-
-def table(result: Calibration) -> str:
-    """The pooled rates as a page of Markdown."""
-    names = {
-        "cover_new": "value of TL",
-        "cover_random": "value of random",
-        "cover_to_random": "TL - random",
-        "cover_to_logged": "TL - logged",
-        "wrong_to_random": "wrong against random",
-        "wrong_to_logged": "wrong against logged",
-        "decided_to_random": "decided against random",
-        "decided_to_logged": "decided against logged",
-        "alarm_caught": "harm caught",
-        "alarm_false": "false alarm",
-    }
-    lines = [
-        f"{result.systems * len(result.rows):,} systems, {result.draws} draws each. Coverage of the stated 90 % "
-        "intervals, then rates of verdicts and alarms.",
-        "",
-        f"| past | records | {' | '.join(names.values())} |",
-        "|---|---|" + "---|" * len(names),
-    ]
-    for past, k in product(PASTS, RECORDS):
-        rates = result.pooled(past, k)
-        shown = ("" if np.isnan(rates[name]) else f"{100 * rates[name]:.0f} %" for name in names)
-        lines.append(f"| {past} | {k} | {' | '.join(shown)} |")
-    return "\n".join([*lines, ""])

@@ -1,87 +1,98 @@
-"""What the gains of a study say: per past and method the spread, and paired differences with intervals."""
+"""Summary of the gains of a study: their spread, and paired differences with intervals."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
 
 from pastwise._numerics.arrays import FloatArray, IntArray
+from pastwise._numerics.interval import Interval
 from pastwise.studies.paper import Gains
 
-CONFIDENCE = 0.95
+
+def mean_interval(values: FloatArray | IntArray, confidence: float = 0.95) -> Interval:
+    """Mean of independent values [n] with its interval by Student's t; unbounded if n is 1."""
+    mean = float(np.mean(values))
+    error = standard_error(values)
+    if error is None:
+        return Interval(mean, -inf, inf, confidence)
+    half_width = float(stdtrit(len(values) - 1, (1 + confidence) / 2) * error)
+    return Interval(mean, mean - half_width, mean + half_width, confidence)
 
 
-@dataclass(frozen=True)
-class Interval:
-    """A mean and its two-sided 95 % interval by Student's t; without bounds where one value is all there is."""
-
-    mean: float
-    low: float | None
-    high: float | None
-
-    @classmethod
-    def of(cls, values: FloatArray | IntArray) -> Interval:
-        """The interval of the mean of independent values [n]."""
-        mean, n = float(np.mean(values)), len(values)
-        if n < 2:
-            return cls(mean, None, None)
-        half = float(stdtrit(n - 1, (1 + CONFIDENCE) / 2) * standard_error(values))
-        return cls(mean, mean - half, mean + half)
-
-
-def standard_error(values: FloatArray | IntArray) -> float:
-    """Standard error of the mean of values [n], n > 1."""
+def standard_error(values: FloatArray | IntArray) -> float | None:
+    """Standard error of the mean of values [n]; None if there is a single one."""
+    if len(values) < 2:
+        return None
     return float(np.std(values, ddof=1) / np.sqrt(len(values)))
 
 
 @dataclass(frozen=True)
-class Row:
+class GainSummary:
     """Gains of one method after one past; differences are paired, run by run."""
 
     past: str
     method: str
     runs: int
     mean: float
-    se: float | None
+    standard_error: float | None
     q25: float
     median: float
     q75: float
     minus_rand: Interval
     minus_fpd: Interval
 
-    def flat(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """One level of names and plain values, for a table or JSON."""
-        columns = asdict(self)
-        for name in ("minus_rand", "minus_fpd"):
-            interval = columns.pop(name)
-            columns |= {
-                name: interval["mean"],
-                f"{name}_low": interval["low"],
-                f"{name}_high": interval["high"],
-            }
-        return columns
+        return {
+            "past": self.past,
+            "method": self.method,
+            "runs": self.runs,
+            "mean": self.mean,
+            "se": self.standard_error,
+            "q25": self.q25,
+            "median": self.median,
+            "q75": self.q75,
+            **_interval_columns("minus_rand", self.minus_rand),
+            **_interval_columns("minus_fpd", self.minus_fpd),
+        }
+
+    def __str__(self) -> str:
+        if self.standard_error is None:
+            return f"{self.mean:.1f}"
+        return f"{self.mean:.1f} ± {self.standard_error:.1f}"
 
 
-def summarise(gains: Gains) -> list[Row]:
-    """A row for every past and method, in the order of the gains."""
-    return [_row(gains, past, method) for past, method in gains]
+def _interval_columns(name: str, interval: Interval) -> dict[str, float | None]:
+    numbers = interval.to_dict()
+    return {
+        name: numbers["mean"],
+        f"{name}_low": numbers["low"],
+        f"{name}_high": numbers["high"],
+    }
 
 
-def _row(gains: Gains, past: str, method: str) -> Row:
+def summarise(gains: Gains) -> list[GainSummary]:
+    """A summary for every past and method, in the order of the gains."""
+    return [_summary(gains, past, method) for past, method in gains]
+
+
+def _summary(gains: Gains, past: str, method: str) -> GainSummary:
     own = gains[past, method]
-    q25, median, q75 = (float(q) for q in np.quantile(own, (0.25, 0.5, 0.75)))
-    return Row(
-        past,
-        method,
-        len(own),
-        float(own.mean()),
-        standard_error(own) if len(own) > 1 else None,
-        q25,
-        median,
-        q75,
-        Interval.of(own - gains[past, "Rand"]),
-        Interval.of(own - gains[past, "FPD"]),
+    q25, median, q75 = np.quantile(own, (0.25, 0.5, 0.75)).tolist()
+    return GainSummary(
+        past=past,
+        method=method,
+        runs=len(own),
+        mean=float(own.mean()),
+        standard_error=standard_error(own),
+        q25=q25,
+        median=median,
+        q75=q75,
+        minus_rand=mean_interval(own - gains[past, "Rand"]),
+        minus_fpd=mean_interval(own - gains[past, "FPD"]),
     )

@@ -1,15 +1,16 @@
-"""Real applications: how well each method does with a log that was made for another goal, against its length.
+"""How well each method does with a log made for another goal, against the length of the log.
 
-The systems are known, so what a rule attains is exact. A log of so many episodes is left by a behaviour that wanted
-something else; every method learns from it alone, once, and is told of the new goal by the states that it prefers.
+The systems are known, so the success of a rule is exact. A behaviour with another goal leaves a log
+of so many episodes. Every method learns from that log alone, once; all it is given of the new goal
+are the states that it prefers.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +18,16 @@ import numpy as np
 
 from pastwise import methods
 from pastwise._numerics.arrays import FloatArray
+from pastwise._numerics.interval import Interval
 from pastwise.data.counts import TransitionCounts
 from pastwise.goals.goal import Goal
-from pastwise.report.figures import transfer_plot
-from pastwise.report.text import write_csv
+from pastwise.report.study_figures import Curve, Panel, transfer_plot
+from pastwise.report.text import markdown_table, write_csv
+from pastwise.studies.output import save_figure, save_json
 from pastwise.studies.runner import Part, Runner
 from pastwise.studies.systems import KnownSystem
 
-CLONE = "clone"
-"""Doing what the log did."""
-
-STEPS = 200
-"""Steps within which an episode of a toy system must succeed."""
+# Settings.
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +41,15 @@ class Setting:
     system : KnownSystem
         Its success is the new goal.
     behaviour : [S, A]
-    sizes : episodes in a log
-    steps : int, optional
-        Steps within which to succeed; without a limit if absent.
+        The rule that left the log.
+    sizes : numbers of episodes
+        Sizes of the logs.
+    max_steps : int, optional
+        Steps within which an episode must succeed; None: any number.
     world : KnownSystem, optional
-        The world of the log, where its episodes started and ended elsewhere.
+        The system that the log comes from, if its episodes started or ended elsewhere.
+    max_logged_steps : int
+        Steps after which an episode of the log is cut.
     """
 
     name: str
@@ -54,168 +57,278 @@ class Setting:
     system: KnownSystem
     behaviour: FloatArray
     sizes: tuple[int, ...]
-    steps: int | None = STEPS
+    max_steps: int | None = 200
     world: KnownSystem | None = None
+    max_logged_steps: int = 200
 
     def success(self, rule: FloatArray) -> float:
         """Exact probability that a rule succeeds."""
-        if self.steps is None:
+        if self.max_steps is None:
             return self.system.success_and_length(rule)[0]
-        return self.system.success_within(rule, self.steps)
+        return self.system.success_within(rule, self.max_steps)
 
-    def references(self) -> dict[str, float]:
-        """What the behaviour, acting at random and the best rule attain."""
-        rules = {
-            "logged": self.behaviour,
-            "random": self.system.random,
-            "optimum": self.system.best,
-        }
-        return {name: self.success(rule) for name, rule in rules.items()}
+    def references(self) -> References:
+        """The success of the behaviour, of acting at random and of the best rule."""
+        return References(
+            system=self.name,
+            past=self.past,
+            logged=self.success(self.behaviour),
+            random=self.success(self.system.random),
+            optimum=self.success(self.system.best),
+        )
+
+    def goal(self) -> Goal:
+        """The new goal: to end in the states that count as success."""
+        return Goal(prefer={int(state): 1.0 for state in np.flatnonzero(self.system.success)})
 
     def log(self, episodes: int, rng: np.random.Generator) -> TransitionCounts:
-        """Counts of a log, of which the new task's ends are known."""
-        counts = (self.world or self.system).log(self.behaviour, episodes, rng, STEPS)
+        """Counts of a log in which the ends of the new task are known."""
+        world = self.world or self.system
+        counts = world.log(self.behaviour, episodes, rng, self.max_logged_steps)
         return counts.ending_in(self.system.terminal)
 
-    def rules(self, counts: TransitionCounts) -> Iterator[tuple[str, FloatArray]]:
-        """The rule of every method after a log."""
-        goal = Goal(prefer={int(state): 1.0 for state in np.flatnonzero(self.system.success)})
-        ideal = goal.on(counts.states, counts.actions)
+    def rules(self, counts: TransitionCounts) -> dict[str, FloatArray]:
+        """The rule of every registered method after a log: [S, A] by name.
+
+        Rand is left out: it is one of the references.
+        """
+        ideal = self.goal().on(counts.states, counts.actions)
+        rules = {}
         for name in methods.names():
-            if name == "Rand":
-                continue
-            method = methods.create(name)
-            yield name, method.plan(method.start(counts, ideal)).rule
+            if name != "Rand":
+                method = methods.create(name)
+                rules[name] = method.plan(method.start(counts, ideal)).rule
+        return rules
+
+
+# Results.
+
+
+@dataclass(frozen=True)
+class References:
+    """Success of what the methods of a setting are compared with."""
+
+    system: str
+    past: str
+    logged: float
+    random: float
+    optimum: float
+
+    @property
+    def levels(self) -> dict[str, float]:
+        """The successes by name."""
+        return {"logged": self.logged, "random": self.random, "optimum": self.optimum}
+
+
+@dataclass(frozen=True)
+class Success:
+    """Success of a method after one log."""
+
+    system: str
+    past: str
+    episodes: int
+    seed: int
+    method: str
+    success: float
+
+
+@dataclass(frozen=True)
+class SuccessSummary:
+    """Success of a method over the logs of one size: mean with a 95 % interval, and the least."""
+
+    system: str
+    past: str
+    episodes: int
+    method: str
+    interval: Interval
+    smallest: float
+    seeds: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """One level of names and plain values, for a table or JSON."""
+        numbers = self.interval.to_dict()
+        return {
+            "system": self.system,
+            "past": self.past,
+            "episodes": self.episodes,
+            "method": self.method,
+            "mean": numbers["mean"],
+            "low": numbers["low"],
+            "high": numbers["high"],
+            "smallest": self.smallest,
+            "seeds": self.seeds,
+        }
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """Successes of every method, log and seed, and of the references of each setting."""
+    """Successes of every method, log and seed, and the references of each setting.
 
-    rows: list[dict[str, Any]]
-    references: list[dict[str, Any]]
+    Attributes
+    ----------
+    name : str
+        Name of the study, and of its files.
+    """
 
-    def summary(self) -> list[dict[str, Any]]:
-        """Mean, smallest and 95 % interval over the seeds (by the normal approximation), of each method and size."""
+    name: str
+    successes: list[Success]
+    references: list[References]
+
+    def summaries(self) -> list[SuccessSummary]:
+        """A summary for each setting, size of the log and method."""
+        groups: dict[tuple[str, str, int, str], list[float]] = {}
+        for row in self.successes:
+            key = (row.system, row.past, row.episodes, row.method)
+            groups.setdefault(key, []).append(row.success)
         found = []
-        keys = dict.fromkeys(
-            (r["system"], r["past"], r["episodes"], r["method"]) for r in self.rows
-        )
-        for system, past, episodes, method in keys:
-            names = {"system": system, "past": past, "episodes": episodes, "method": method}
-            values = np.array([r["success"] for r in self.rows if names.items() <= r.items()])
-            half = (
-                1.96 * values.std(ddof=1) / np.sqrt(len(values))
-                if len(values) > 1
-                else float("nan")
-            )
-            mean = values.mean()
-            numbers = {
-                "mean": mean,
-                "low": mean - half,
-                "high": mean + half,
-                "smallest": values.min(),
-            }
+        for (system, past, episodes, method), successes in groups.items():
+            values = np.array(successes)
             found.append(
-                {
-                    **names,
-                    **{name: float(number) for name, number in numbers.items()},
-                    "seeds": len(values),
-                }
+                SuccessSummary(
+                    system=system,
+                    past=past,
+                    episodes=episodes,
+                    method=method,
+                    interval=_normal_interval(values),
+                    smallest=float(values.min()),
+                    seeds=len(values),
+                )
             )
         return found
 
-    def content(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {"references": self.references, "rows": [_finite(row) for row in self.summary()]}
+        return {
+            "references": [asdict(references) for references in self.references],
+            "rows": [summary.to_dict() for summary in self.summaries()],
+        }
 
-    def write(self, directory: Path, name: str, extra: Mapping[str, Any] | None = None) -> None:
-        """Write rows, summary, page and figure into a folder."""
-        write_csv(directory / f"{name}_runs.csv", self.rows)
-        write_csv(directory / f"{name}.csv", self.summary())
-        content = {**self.content(), **(extra or {})}
-        (directory / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n")
-        (directory / f"{name}.md").write_text(self.page(), encoding="utf-8")
-        figure = transfer_plot(self.summary(), self.references)
-        for suffix in ("png", "pdf"):
-            figure.savefig(directory / f"{name}.{suffix}")
+    def write(self, folder: Path) -> None:
+        """Write successes, summaries, page and figure into a folder."""
+        write_csv(folder / f"{self.name}_runs.csv", [asdict(row) for row in self.successes])
+        write_csv(folder / f"{self.name}.csv", [row.to_dict() for row in self.summaries()])
+        save_json(folder / f"{self.name}.json", self.to_dict())
+        (folder / f"{self.name}.md").write_text(self.page(), encoding="utf-8")
+        save_figure(transfer_plot(self._panels()), folder, self.name)
 
     def page(self) -> str:
-        """A table of Markdown for each setting: mean success over the seeds by size of the log."""
-        lines, summary = [], self.summary()
-        for reference in self.references:
-            chosen = [
-                r
-                for r in summary
-                if (r["system"], r["past"]) == (reference["system"], reference["past"])
-            ]
-            sizes = list(dict.fromkeys(r["episodes"] for r in chosen))
-            values = ", ".join(
-                f"{name} {reference[name]:.4f}" for name in ("logged", "random", "optimum")
+        """A table of Markdown for each setting: mean success by the size of the log."""
+        lines = []
+        for references in self.references:
+            levels = [f"{name} {level:.4f}" for name, level in references.levels.items()]
+            lines.append(
+                f"**{references.system}**, logged for: {references.past} ({', '.join(levels)})"
             )
-            lines += [f"**{reference['system']}**, logged for: {reference['past']} ({values})", ""]
-            lines += [
-                f"| episodes | {' | '.join(f'{n:,}' for n in sizes)} |",
-                "|---|" + "---|" * len(sizes),
-            ]
-            for method in dict.fromkeys(r["method"] for r in chosen):
-                cells = (f"{r['mean']:.4f}" for r in chosen if r["method"] == method)
-                lines.append(f"| {method} | {' | '.join(cells)} |")
+            lines.append("")
+
+            by_method = self._by_method(references)
+            sizes = [f"{summary.episodes:,}" for summary in next(iter(by_method.values()))]
+            rows = []
+            for method, summaries in by_method.items():
+                rows.append([method, *[f"{row.interval.mean:.4f}" for row in summaries]])
+            lines += markdown_table(["episodes", *sizes], rows)
             lines.append("")
         return "\n".join(lines)
 
+    def _by_method(self, references: References) -> dict[str, list[SuccessSummary]]:
+        """Summaries of one setting by method, in the order of the sizes."""
+        setting = (references.system, references.past)
+        found: dict[str, list[SuccessSummary]] = {}
+        for summary in self.summaries():
+            if (summary.system, summary.past) == setting:
+                found.setdefault(summary.method, []).append(summary)
+        return found
 
-def _finite(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in row.items()}
+    def _panels(self) -> list[Panel]:
+        """For the figure: the curves of each setting."""
+        panels = []
+        for references in self.references:
+            curves = []
+            for method, summaries in self._by_method(references).items():
+                curves.append(_curve(method, summaries))
+            title = f"{references.system}, logged for: {references.past}"
+            panels.append(Panel(title, curves, references.levels))
+        return panels
+
+
+def _normal_interval(values: FloatArray) -> Interval:
+    """Mean of values [n] with its 95 % interval by the normal approximation."""
+    mean = float(values.mean())
+    if len(values) < 2:
+        return Interval(mean, -inf, inf, 0.95)
+    half_width = float(1.96 * values.std(ddof=1) / np.sqrt(len(values)))
+    return Interval(mean, mean - half_width, mean + half_width, 0.95)
+
+
+def _curve(method: str, summaries: Sequence[SuccessSummary]) -> Curve:
+    episodes = [row.episodes for row in summaries]
+    means = [row.interval.mean for row in summaries]
+    lows = [row.interval.low for row in summaries]
+    highs = [row.interval.high for row in summaries]
+    if not all(isfinite(low) for low in lows):
+        return Curve(method, episodes, means)
+    return Curve(method, episodes, means, lows, highs)
+
+
+# The study.
 
 
 def survey(
-    settings: Sequence[Setting], seeds: int, seed: int = 0, runner: Runner | None = None
+    name: str,
+    settings: Sequence[Setting],
+    seeds: int,
+    seed: int = 0,
+    runner: Runner | None = None,
 ) -> Transfer:
     """Every method on logs of every size, ``seeds`` logs each."""
     parts = survey_parts(settings, seeds, seed)
-    return gather(
-        settings,
-        (runner or Runner()).run("Learning", parts, survey_settings(settings, seeds, seed)),
-    )
+    identity = {"study": name, **survey_identity(settings, seeds, seed)}
+    results = (runner or Runner()).run("Learning", parts, identity)
+    return gather(name, settings, results)
 
 
-def survey_settings(settings: Sequence[Setting], seeds: int, seed: int) -> dict[str, Any]:
-    """What a survey depends on, as plain values."""
-    return {"systems": [(s.name, s.past, s.sizes) for s in settings], "seeds": seeds, "seed": seed}
+def survey_identity(settings: Sequence[Setting], seeds: int, seed: int) -> dict[str, Any]:
+    """What the results of a survey depend on, as plain values."""
+    systems = [(setting.name, setting.past, setting.sizes) for setting in settings]
+    return {"systems": systems, "seeds": seeds, "seed": seed}
 
 
 def survey_parts(
     settings: Sequence[Setting], seeds: int, seed: int
-) -> list[Part[list[dict[str, Any]]]]:
+) -> list[Part[dict[str, float]]]:
     """A part for every setting, size of a log and number of the log."""
+    parts: list[Part[dict[str, float]]] = []
+    for number, episodes, index in _logs(settings, seeds):
+        own_seed = np.random.SeedSequence(seed, spawn_key=(number, episodes, index))
+        parts.append(partial(_success_by_method, settings[number], episodes, own_seed))
+    return parts
+
+
+def _logs(settings: Sequence[Setting], seeds: int) -> list[tuple[int, int, int]]:
+    """Setting, number of episodes and number of every log."""
     return [
-        partial(
-            _attained,
-            setting,
-            episodes,
-            index,
-            np.random.SeedSequence(seed, spawn_key=(number, episodes, index)),
-        )
+        (number, episodes, index)
         for number, setting in enumerate(settings)
         for episodes in setting.sizes
         for index in range(seeds)
     ]
 
 
-def _attained(
-    setting: Setting, episodes: int, index: int, seed: np.random.SeedSequence
-) -> list[dict[str, Any]]:
-    """Rows of the survey: the success of every method after one log."""
+def _success_by_method(
+    setting: Setting, episodes: int, seed: np.random.SeedSequence
+) -> dict[str, float]:
+    """The success of every method after one log."""
     counts = setting.log(episodes, np.random.default_rng(seed))
-    names = {"system": setting.name, "past": setting.past, "episodes": episodes, "seed": index}
-    return [
-        {**names, "method": method, "success": setting.success(rule)}
-        for method, rule in setting.rules(counts)
-    ]
+    return {method: setting.success(rule) for method, rule in setting.rules(counts).items()}
 
 
-def gather(settings: Sequence[Setting], parts: Sequence[list[dict[str, Any]]]) -> Transfer:
-    """The results of all parts, and what the references attain."""
-    references = [{"system": s.name, "past": s.past, **s.references()} for s in settings]
-    return Transfer([row for rows in parts for row in rows], references)
+def gather(name: str, settings: Sequence[Setting], results: Sequence[dict[str, float]]) -> Transfer:
+    """The results of all parts, with the references."""
+    seeds = len(results) // sum(len(setting.sizes) for setting in settings)
+    successes = []
+    for (number, episodes, index), found in zip(_logs(settings, seeds), results, strict=True):
+        setting = settings[number]
+        for method, success in found.items():
+            successes.append(Success(setting.name, setting.past, episodes, index, method, success))
+    references = [setting.references() for setting in settings]
+    return Transfer(name, successes, references)
