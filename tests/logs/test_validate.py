@@ -429,7 +429,7 @@ def test_log_may_have_a_column_named_row(kind: Callable[[Any], Any]) -> None:
 def test_log_that_nothing_can_be_learned_from_is_refused() -> None:
     with pytest.raises(LogError, match="no usable transition"):
         validate_log(PLAIN | {"s": [None] * 4}, Columns.of("s", "a", "n"))
-    with pytest.raises(LogError, match="the log has no column 'state'; it has s, a, n$"):
+    with pytest.raises(LogError, match=r"the log has no column 'state'; it has s, a, n$"):
         validate_log(PLAIN, Columns.of("state", "a", "n"))
     with pytest.raises(FileError, match="no such file"):
         validate_log("none.csv", Columns.of("s", "a", "n"))

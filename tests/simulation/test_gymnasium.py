@@ -1,4 +1,4 @@
-"""Environments as systems and logs: what gymnasium's own tables and a plain loop over an environment say."""
+"""Environments as systems and logs, compared with gymnasium's tables and with a plain loop."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from gymnasium import spaces
 
 from pastwise import Goal, Rule, Space, TransferLearner, TransitionCounts
 from pastwise.data.space import Label
-from pastwise.goals.ideal import IdealModel
+from pastwise.errors import MissingDependencyError
 from pastwise.logs.episodes import read_episodes
 from pastwise.methods.baselines import Rand
+from pastwise.methods.tl import TL
 from pastwise.simulation.coding import MAX_STATES, Bins
 from pastwise.simulation.gymnasium import GymSystem, collect, policy_of
-from pastwise.simulation.loop import System, run
+from pastwise.simulation.loop import run
 
 Choice = Callable[[Label, np.random.Generator], Label]
 
@@ -37,13 +38,6 @@ def generator(seed: int = 0) -> np.random.Generator:
 
 def random_choice(number: int) -> Choice:
     return lambda state, rng: int(rng.integers(number))
-
-
-def uniform(system: System) -> Rand:
-    number = len(system.states)
-    return Rand(
-        IdealModel.of(transition=np.full(number, 1 / number), num_actions=len(system.actions))
-    )
 
 
 class Walk(gymnasium.Env[Any, Any]):
@@ -161,8 +155,10 @@ def test_an_episode_is_cut_off_after_the_most_steps() -> None:
 def test_the_table_and_the_counts_teach_the_same_rule() -> None:
     log = collect("FrozenLake-v1", random_choice(4), 500, generator())
     goal = Goal(prefer={15: 1})
-    by_counts = TransferLearner(goal, prior_count=1e-6).fit(log.counts)
-    by_table = TransferLearner(goal, prior_count=1e-6).fit(log.table, columns=log.columns)
+    by_counts = TransferLearner(goal, method=TL(prior_count=1e-6)).fit(log.counts)
+    by_table = TransferLearner(goal, method=TL(prior_count=1e-6)).fit(
+        log.table, columns=log.columns
+    )
     assert by_table.counts_.relabelled(log.states, log.actions) == log.counts
     assert by_table.counts_ + log.counts == log.counts + log.counts
     for state in by_table.rule_:
@@ -387,7 +383,7 @@ def test_run_stays_in_the_terminal_state() -> None:
     """Until then each step is one that the environment's own table allows."""
     env: Any = gymnasium.make("FrozenLake-v1")
     system = GymSystem(env)
-    trajectory = run(system, uniform(system), 90, generator(3))
+    trajectory = run(system, Rand(), 90, generator(3))
     states, actions = trajectory.states.tolist(), trajectory.actions.tolist()
     end = states.index(states[-1])
     assert system.terminated
@@ -401,14 +397,14 @@ def test_run_stays_in_the_terminal_state() -> None:
 
 def test_run_is_the_same_for_the_same_numbers() -> None:
     system = GymSystem("CliffWalking-v1")
-    one, two = (run(system, uniform(system), 30, generator(5)) for _ in range(2))
+    one, two = (run(system, Rand(), 30, generator(5)) for _ in range(2))
     assert one.states.tolist() == two.states.tolist()
 
 
 def test_a_truncated_episode_cannot_go_on() -> None:
     system = GymSystem(gymnasium.make("CliffWalking-v1", max_episode_steps=5))
     with pytest.raises(ValueError, match=r"cut off \(truncated\).* call reset"):
-        run(system, uniform(system), 6, generator())
+        run(system, Rand(), 6, generator())
     assert system.truncated
     assert system.ended
     assert not system.terminated
@@ -441,7 +437,7 @@ CONTINUOUS = spaces.Box(-1, 1, (2,))
             spaces.Discrete(MAX_STATES + 1),
             spaces.Discrete(2),
             None,
-            "there are 1,000,001 states, and more than 1,000,000",
+            "there are 1,000,001 states, and at most 1,000,000",
         ),
         (
             spaces.Discrete(2),
@@ -453,7 +449,7 @@ CONTINUOUS = spaces.Box(-1, 1, (2,))
             CONTINUOUS,
             spaces.Discrete(2),
             None,
-            "observations are continuous in 2 dimensions; say how to cut them: bins=",
+            "observations are continuous in 2 dimensions: say how to cut them, by bins=",
         ),
         (CONTINUOUS, spaces.Discrete(2), 1001, "1,002,001 states.*fewer bins"),
         (
@@ -463,12 +459,17 @@ CONTINUOUS = spaces.Box(-1, 1, (2,))
             "2 continuous dimensions need as many entries, not 1",
         ),
         (CONTINUOUS, spaces.Discrete(2), [3, 0], "state_1 needs at least one bin, not 0"),
-        (CONTINUOUS, spaces.Discrete(2), [3, [0]], "state_1 needs at least two edges that ascend"),
+        (
+            CONTINUOUS,
+            spaces.Discrete(2),
+            [3, [0]],
+            "state_1 needs at least two edges in ascending order",
+        ),
         (
             CONTINUOUS,
             spaces.Discrete(2),
             [3, [1, 0]],
-            "state_1 needs at least two edges that ascend",
+            "state_1 needs at least two edges in ascending order",
         ),
         (CONTINUOUS, spaces.Discrete(2), [3, "many"], "edges or a number of bins"),
         (
@@ -505,10 +506,10 @@ def test_a_space_that_does_not_fit_is_an_error_that_says_what_to_do(
     [
         (("a",), "an observation has 3 fields, which need as many names"),
         ("abc", "need as many names"),
-        (("a", "b", "a"), "'a' is taken, or named twice"),
-        (("a", "b", "reward"), "'reward' is taken"),
-        (("a", "action", "b"), "'action' is taken"),
-        (("a", "end", "b"), "'end' is taken"),
+        (("a", "b", "a"), "'a' is reserved or occurs twice"),
+        (("a", "b", "reward"), "'reward' is reserved"),
+        (("a", "action", "b"), "'action' is reserved"),
+        (("a", "end", "b"), "'end' is reserved"),
     ],
 )
 def test_names_of_fields_must_fit(fields: Any, message: str) -> None:
@@ -517,7 +518,7 @@ def test_names_of_fields_must_fit(fields: Any, message: str) -> None:
 
 
 def test_ends_must_fit() -> None:
-    with pytest.raises(ValueError, match="'going on' is what"):
+    with pytest.raises(ValueError, match="'going on' is reserved"):
         GymSystem("Blackjack-v1", ends={"going on": lambda state, reward: True})
     system = GymSystem("Blackjack-v1", ends={"won": lambda state, reward: reward > 0})
     with pytest.raises(
@@ -529,7 +530,7 @@ def test_ends_must_fit() -> None:
 def test_an_observation_outside_of_its_bins_is_named() -> None:
     with pytest.raises(
         ValueError,
-        match=r"state_1 is .* outside of its bins, which run from -0\.001 to 0\.001; widen",
+        match=r"state_1 is .* outside its bins, which run from -0\.001 to 0\.001; widen",
     ):
         collect("MountainCar-v0", random_choice(3), 1, generator(), bins=[3, [-0.001, 0.001]])
     system = GymSystem("Taxi-v4")
@@ -557,7 +558,7 @@ def test_what_is_no_environment_is_refused() -> None:
     with pytest.raises(ValueError, match=r"'FrozenLike-v1' cannot be made: .*doesn't exist"):
         GymSystem("FrozenLike-v1")
     with pytest.raises(
-        ValueError, match="an environment of gymnasium is needed, or the id of one, not Discrete"
+        ValueError, match="give an environment of gymnasium, or the id of one, not Discrete"
     ):
         GymSystem(spaces.Discrete(2))
     with pytest.raises(ValueError, match="episodes must be at least 1, not 0"):
@@ -570,7 +571,7 @@ def test_what_is_no_environment_is_refused() -> None:
 
 def test_without_gymnasium_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gymnasium", None)
-    with pytest.raises(ValueError, match=r"pip install 'pastwise\[gym\]'"):
+    with pytest.raises(MissingDependencyError, match=r"pip install gymnasium"):
         GymSystem("FrozenLake-v1")
 
 
@@ -593,7 +594,7 @@ class Over(Walk):
 def test_an_environment_that_is_over_at_reset_is_refused() -> None:
     env = Over(spaces.Discrete(2), spaces.Discrete(2), steps=1)
     with pytest.raises(
-        ValueError, match="does not take a first step after reset: cannot step a finished episode"
+        ValueError, match="fails in the first step after reset: cannot step a finished episode"
     ):
         collect(env, lambda state, rng: 0, 3, generator())
 
@@ -602,6 +603,6 @@ def test_images_are_too_many_states_to_count() -> None:
     image = Walk(spaces.Box(0, 255, (84, 84), np.uint8), spaces.Discrete(2), steps=1)
     with pytest.raises(
         ValueError,
-        match=r"there are about 10\^\d+ states, and more than 1,000,000 are not enumerated",
+        match=r"there are about 10\^\d+ states, and at most 1,000,000 are supported",
     ):
         GymSystem(image, bins=20)

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from pastwise import Agent, Space
+from pastwise import Space
 from pastwise._numerics.arrays import FloatArray, IntArray
 from pastwise._numerics.streams import Random, Streams
 from pastwise.data.records import Trajectory
+from pastwise.errors import ParameterError
 from pastwise.goals.ideal import IdealModel
+from pastwise.methods.base import AnyMethod
 from pastwise.methods.baselines import Rand, Scripted
 from pastwise.methods.tl import TL
 from pastwise.methods.tl_explore import TLExplore
@@ -22,7 +24,7 @@ from pastwise.models.learned import LearnedModel
 from pastwise.models.sparse import SparseModel
 from pastwise.simulation.loop import FiniteSystem, run
 from pastwise.theory.closed_loop import log_probability
-from pastwise.theory.exploration import EpsilonGreedy, Gate
+from pastwise.theory.exploration import EpsilonGreedy
 from tests.helpers.oracles import (
     Record,
     World,
@@ -43,8 +45,8 @@ S, A, H = 2, 3, 3
 def test_trajectories_occur_as_often_as_their_probability_says() -> None:
     """The system of a Markov decision process under a policy, simulated 50 000 times.
 
-    By Hoeffding's inequality and the union over the 432 trajectories, a right loop fails with probability below 1e-9;
-    the seed is fixed.
+    By Hoeffding's inequality and the union over the 432 trajectories, a right loop fails with
+    probability below 1e-9; the seed is fixed.
 
     Paper: Definition 1 [MDP], Definition 2 [def:closed_loop_descr], Eq. (1) [eq:closed-loop_beh].
     """
@@ -71,7 +73,7 @@ def test_trajectories_occur_as_often_as_their_probability_says() -> None:
 # Algorithm 1
 
 
-def draw(probabilities: list[float], uniform: float) -> int:
+def sampled(probabilities: list[float], uniform: float) -> int:
     reached = 0.0
     for index, probability in enumerate(probabilities):
         reached += probability
@@ -90,15 +92,16 @@ def algorithm_1(
     q: float,
     m: int,
 ) -> tuple[list[int], list[int], set[str]]:
-    """Algorithm 1 of the paper line by line, on the list of all records, recomputing everything at each epoch.
+    """Algorithm 1 of the paper line by line, recomputing everything at each epoch.
 
-    States, actions, and the names of the branches taken. Each epoch has its own coin, whether tossed or not.
+    States, actions, and the names of the branches taken. Each epoch has its own coin, even where
+    it is not tossed.
     """
     S, A, _ = ideal.shape
     world, choice, coins = uniforms
     sigma_max, nu = float(ideal.max()), float(ideal.min()) / S
     data, branches = list(past), set()
-    states, actions = [draw([1 / S] * S, next(world))], []
+    states, actions = [sampled([1 / S] * S, next(world))], []
     for _ in range(num_steps):
         state, xi = states[-1], next(coins)
         omega = [float(ideal[s, a, n]) / sigma_max for s, a, n in data]
@@ -115,8 +118,8 @@ def algorithm_1(
             branch = "explore" if xi < epsilon else "exploit by the coin"
         else:
             branch = "exploit by the gate"
-        action = draw([1 / A] * A if branch == "explore" else learned, next(choice))
-        next_state = draw(transition[state, action].tolist(), next(world))
+        action = sampled([1 / A] * A if branch == "explore" else learned, next(choice))
+        next_state = sampled(transition[state, action].tolist(), next(world))
         data.append((state, action, next_state))
         branches.add(branch)
         states.append(next_state)
@@ -128,7 +131,8 @@ def algorithm_1(
 def test_closed_loop_of_tl_with_exploration_is_algorithm_1(seed: int) -> None:
     """Fed with the same uniform numbers, both give the same trajectory, and every branch is taken.
 
-    Paper: Algorithm 1 [alg:alg_exploration], with Eq. (4) [eq:similarity_norm] and Eq. (10) [eq:estimated_dec_rule].
+    Paper: Algorithm 1 [alg:alg_exploration], with Eq. (4) [eq:similarity_norm] and Eq. (10)
+    [eq:estimated_dec_rule].
     """
     rng, S, A, steps = np.random.default_rng(seed), 3, 4, 150
     transition, wanted, wanted_rule = (
@@ -147,11 +151,15 @@ def test_closed_loop_of_tl_with_exploration_is_algorithm_1(seed: int) -> None:
     )
     assert branches == {"explore", "exploit by the coin", "exploit by the gate"}
 
-    agent = TLExplore(
-        TL(IdealModel.of(wanted, wanted_rule)), Gate(threshold=0.2, window=10), EpsilonGreedy(0.3)
+    found = run(
+        FiniteSystem(DenseModel(transition)),
+        TLExplore(threshold=0.2, window=10, explore=EpsilonGreedy(0.3)),
+        steps,
+        np.random.default_rng(seed),
+        ideal=IdealModel.of(wanted, wanted_rule),
+        counts=counts_of(log, S, A),
+        recent=log,
     )
-    system = FiniteSystem(DenseModel(transition))
-    found = run(system, agent, steps, np.random.default_rng(seed), counts_of(log, S, A), recent=log)
     assert found.states.tolist() == states
     assert found.actions.tolist() == actions
 
@@ -160,7 +168,7 @@ def test_closed_loop_of_tl_with_exploration_is_algorithm_1(seed: int) -> None:
 
 
 class Ring:
-    """Four places in a circle; the action says how far to go. A system that is no model."""
+    """Four places in a circle; the action says how far to go. A system without a model."""
 
     states, actions, shape = Space(["north", "east", "south", "west"]), Space(["stay", "step"]), ()
 
@@ -189,13 +197,13 @@ def test_trajectory_is_a_log_of_records() -> None:
 
 
 def test_trajectory_is_read_only() -> None:
-    found = run(Ring(), Rand(IdealModel.of([0.25] * 4, num_actions=2)), 3, np.random.default_rng(0))
+    found = run(Ring(), Rand(), 3, np.random.default_rng(0))
     for array in (found.states, found.actions):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
 
 
-def test_system_draws_the_same_however_its_model_is_stored() -> None:
+def test_system_samples_the_same_however_its_model_is_stored() -> None:
     rng = np.random.default_rng(5)
     learned = LearnedModel(counts_of(random_log(rng, 3, 4, 40), 3, 4), 0.2)
     tensor = np.array([[learned.row(np.array(s), np.array(a)) for a in range(4)] for s in range(3)])
@@ -204,28 +212,36 @@ def test_system_draws_the_same_however_its_model_is_stored() -> None:
         SparseModel(csr_array(tensor.reshape(12, 3)), 4),
         learned,
     ]
-    agent = Rand(IdealModel.of([1 / 3] * 3, num_actions=4))
     dense, *others = (
-        run(FiniteSystem(model), agent, 50, np.random.default_rng(5)) for model in models
+        run(FiniteSystem(model), Rand(), 50, np.random.default_rng(5)) for model in models
     )
     for other in others:
         np.testing.assert_array_equal(other.states, dense.states)
         np.testing.assert_array_equal(other.actions, dense.actions)
 
 
-def test_agents_compared_on_the_same_numbers_meet_the_same_world() -> None:
-    """Where actions have no influence the states are the same, and `Streams` may be used again and again."""
+def test_methods_compared_on_the_same_numbers_meet_the_same_world() -> None:
+    """Where actions have no influence the states are the same; `Streams` can be used again."""
     rng, world = np.random.default_rng(6), World.random(6)
     indifferent = FiniteSystem(DenseModel(np.repeat(random_rows(rng, 3, 3, 1, 3), 4, axis=2)))
     streams = Streams(np.random.SeedSequence(6).spawn(3))
-    agents: list[Agent] = [
-        Rand(world.ideal),
-        TL(world.ideal),
-        TLExplore(TL(world.ideal)),
-        Rand(world.ideal),
+    methods: list[AnyMethod] = [
+        Rand(),
+        TL(),
+        TLExplore(),
+        Rand(),
     ]
     first, *others = [
-        run(indifferent, agent, 30, streams, world.counts, world.log) for agent in agents
+        run(
+            indifferent,
+            method,
+            30,
+            streams,
+            ideal=world.ideal,
+            counts=world.counts,
+            recent=world.log,
+        )
+        for method in methods
     ]
     for other in others:
         np.testing.assert_array_equal(other.states, first.states)
@@ -233,27 +249,42 @@ def test_agents_compared_on_the_same_numbers_meet_the_same_world() -> None:
     assert (others[0].actions != first.actions).any()
 
 
-def test_run_is_the_same_whatever_the_number_of_runs_beside_it() -> None:
+def test_run_does_not_depend_on_the_number_of_runs_next_to_it() -> None:
     seeds, world = np.random.SeedSequence(7).spawn(5), World.random(7, runs=5)
-    agent = TLExplore(TL(world.ideal))
-    five = run(world.system, agent, 30, Streams(seeds), world.counts, world.log)
+    method = TLExplore()
+    five = run(
+        world.system,
+        method,
+        30,
+        Streams(seeds),
+        ideal=world.ideal,
+        counts=world.counts,
+        recent=world.log,
+    )
     two = FiniteSystem(DenseModel(world.transition[3:]))
     log = type(world.log)(*(field[3:] for field in world.log))
-    found = run(two, agent, 30, Streams(seeds[3:]), counts_of(log, 3, 4), log)
+    found = run(
+        two,
+        method,
+        30,
+        Streams(seeds[3:]),
+        ideal=world.ideal,
+        counts=counts_of(log, 3, 4),
+        recent=log,
+    )
     np.testing.assert_array_equal(found.states, five.states[3:])
     np.testing.assert_array_equal(found.actions, five.actions[3:])
 
 
 def test_past_log_is_empty_by_default() -> None:
     world = World.random(8).alone(0)
-    given = run(
-        world.system, TL(world.ideal), 20, np.random.default_rng(8), counts_of(log_of([]), 3, 4)
-    )
-    absent = run(world.system, TL(world.ideal), 20, np.random.default_rng(8))
+    nothing = counts_of(log_of([]), 3, 4)
+    given = run(world.system, TL(), 20, np.random.default_rng(8), ideal=world.ideal, counts=nothing)
+    absent = run(world.system, TL(), 20, np.random.default_rng(8), ideal=world.ideal)
     np.testing.assert_array_equal(absent.states, given.states)
 
 
-def test_initial_state_is_uniform_unless_told_otherwise() -> None:
+def test_initial_state_is_uniform_by_default() -> None:
     model = DenseModel(np.full((3, 4, 1, 4), 0.25))
     np.testing.assert_array_equal(FiniteSystem(model).initial, np.full((3, 4), 0.25))
     certain = FiniteSystem(model, np.eye(4)[[2, 0, 3]])
@@ -275,12 +306,11 @@ def test_bad_initial_distribution_is_refused(initial: list[float], message: str)
 
 @pytest.mark.parametrize("num_steps", [0, -1])
 def test_run_without_steps_is_refused(num_steps: int) -> None:
-    agent = Rand(IdealModel.of([0.25] * 4, num_actions=2))
-    with pytest.raises(ValueError, match=f"num_steps must be at least 1, not {num_steps}"):
-        run(Ring(), agent, num_steps, np.random.default_rng(0))
+    with pytest.raises(ParameterError, match=f"num_steps must be at least 1, not {num_steps}"):
+        run(Ring(), Rand(), num_steps, np.random.default_rng(0))
 
 
 def test_streams_of_another_number_of_runs_are_refused() -> None:
     world = World.random(10)
     with pytest.raises(ValueError, match="these are 2 streams"):
-        run(world.system, Rand(world.ideal), 3, Streams(np.random.SeedSequence(0).spawn(2)))
+        run(world.system, Rand(), 3, Streams(np.random.SeedSequence(0).spawn(2)))

@@ -1,1 +1,1 @@
-"""Worlds to act in."""
+"""Worlds to act in: simulated systems, environments of gymnasium, datasets of Minari."""

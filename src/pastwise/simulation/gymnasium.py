@@ -1,13 +1,14 @@
-"""Environments of gymnasium: systems to act on, and logs of the episodes that a policy lives through in them.
+"""Environments of gymnasium: systems to act on, and logs of the episodes of a policy in them.
 
-Observations become states and actions become actions by a `Coding`: discrete spaces by their numbers, several numbers
-as a product space, continuous observations cut into intervals. `GymSystem` is an environment that `run` can drive,
-`collect` writes down what a policy does in one, and `policy_of` turns a learned rule back into something that takes an
-observation and gives an action.
+A `Coding` turns observations into states and actions into actions: discrete spaces by their
+numbers, several numbers as a product space, continuous observations cut into intervals. `run` can
+drive a `GymSystem`, `collect` logs what a policy does in an environment, and `policy_of` turns a
+learned rule into a function from observations to actions.
 
-An episode's end is the one thing that `run` has no notion of. Where the environment *terminates*, the world has come to
-an end: the state it did so in is terminal, and `GymSystem` stays in it, as every model of pastwise does. Where it
-*truncates*, somebody stopped watching: the state is an ordinary one, and to step on is an error.
+`run` has no notion of the end of an episode. Where an environment *terminates*, its world has
+ended: the last state is terminal, and `GymSystem` stays in it, as every model of pastwise does.
+Where it *truncates*, only the observation of it ended: the last state is an ordinary one, and
+another step is an error.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,46 +26,50 @@ from pastwise._numerics.streams import Random
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Episodes
 from pastwise.data.space import Label, Space
+from pastwise.errors import LogError, ParameterError
 from pastwise.logs.columns import Columns
 from pastwise.simulation.coding import Bins, Coding, Ends, Policy, require_gymnasium
 
 
 class GymSystem:
-    """An environment of gymnasium as a system that agents act on.
+    """An environment of gymnasium as a system that methods act on.
 
-    The environment draws its random numbers itself; `reset` seeds it from those that it is given. Its state cannot be
-    set, so `step` goes on from where the environment is, and refuses any other state.
+    The environment samples its own random numbers; `reset` seeds it from those that it is given.
+    Its state cannot be set, so `step` continues from where the environment is, and refuses any
+    other state.
 
-    After the environment terminated, `step` stays in the terminal state: so `run`, which knows no ends, may go on, and
-    what it observes is what a model with terminal states says. After a truncation `step` is an error, for nobody knows
-    what would have followed.
+    After the environment terminated, `step` stays in the terminal state. So `run` may go on, and
+    what it observes agrees with a model that has terminal states. After a truncation `step` is an
+    error, because what would have followed is not known.
 
     Parameters
     ----------
     env : gymnasium.Env or str
         An environment, or the id of one.
-    bins : int, or for each continuous dimension of the observation edges or a number of bins, optional
-        How to cut Box observations. A number of bins cuts evenly between the bounds of the space. Edges may be -inf and
-        inf; an observation outside of them is an error.
+    bins : int, or edges or a number of bins for each continuous dimension, optional
+        How to cut Box observations. A number of bins cuts evenly between the bounds of the space.
+        Edges may be -inf and inf; an observation outside them is an error.
     fields : names, optional
-        What the numbers of an observation tell; by default ``state``, or ``state_0``, ``state_1`` and so on.
-    ends : names of ends with functions of observation label and last reward, optional
-        Where an observation does not tell whether the episode has ended, or how: states get a last field ``end``, which
-        is "going on" or the first name whose function holds. By default an end goes by its observation alone.
+        Names of the numbers of an observation; by default ``state``, or ``state_0``, ``state_1``
+        and so on.
+    ends : mapping from names to functions of the observation's label and the last reward, optional
+        For observations that do not show whether, or how, the episode has ended. States get a last
+        field ``end``: "going on", or the first name whose function returns True.
 
     Attributes
     ----------
     terminated, truncated : bool
-        Whether the present episode has ended, and whether it was cut off.
+        Whether the current episode has ended, and whether it was cut off.
     reward : float
-        What the last step brought.
+        The reward of the last step.
 
     Examples
     --------
     >>> system = GymSystem("FrozenLake-v1")
     >>> len(system.states), len(system.actions), int(system.reset(np.random.default_rng(0)))
     (16, 4, 0)
-    >>> GymSystem("MountainCar-v0", bins=[3, [-0.07, 0, 0.07]], fields=("place", "speed")).states.labels[0]
+    >>> bins = [3, [-0.07, 0, 0.07]]
+    >>> GymSystem("MountainCar-v0", bins, fields=("place", "speed")).states.labels[0]
     ('[-1.2, -0.6)', '[-0.07, 0)')
     """
 
@@ -80,9 +85,11 @@ class GymSystem:
         self.coding = Coding.of(
             self.env.observation_space, self.env.action_space, bins, fields, ends
         )
-        self.states, self.actions = self.coding.states, self.coding.actions
+        self.states = self.coding.states
+        self.actions = self.coding.actions
         self.shape: tuple[int, ...] = ()
-        self.terminated = self.truncated = False
+        self.terminated = False
+        self.truncated = False
         self.reward = 0.0
         self.observation: Any = None
         self._state: int | None = None
@@ -90,7 +97,7 @@ class GymSystem:
 
     @property
     def ended(self) -> bool:
-        """Whether the present episode is over, terminated or truncated; `reset` begins another."""
+        """Whether the current episode is over, terminated or truncated; `reset` begins another."""
         return self.terminated or self.truncated
 
     @property
@@ -101,23 +108,26 @@ class GymSystem:
     def reset(self, rng: Random) -> IntArray:
         """Begin an episode, seeded from ``rng``: its initial state []."""
         self.observation, _ = self.env.reset(seed=int(rng.random(()) * 2**31))
-        self.terminated = self.truncated = False
-        self.reward, self._state = 0.0, int(self.coding.state(self.observation))
+        self.terminated = False
+        self.truncated = False
+        self.reward = 0.0
+        self._state = int(self.coding.state(self.observation))
         return np.asarray(self._state, dtype=np.int64)
 
     def step(self, state: IntArray, action: IntArray, rng: Random) -> IntArray:
-        """Next state []; ``state`` must be the present one, and ``rng`` is not used."""
+        """Next state []; ``state`` must be the current one, and ``rng`` is not used."""
         if self._state is None:
-            raise ValueError("no episode has begun; call reset first")
+            raise ParameterError("no episode has begun; call reset first")
         if int(state) != self._state:
-            here, there = self.states.labels[self._state], self.states.labels[int(state)]
-            raise ValueError(
-                f"the environment is in the state {here!r} and cannot be set to {there!r}"
+            current = self.states.labels[self._state]
+            requested = self.states.labels[int(state)]
+            raise ParameterError(
+                f"the environment is in the state {current!r} and cannot be set to {requested!r}"
             )
         if self.truncated and not self.terminated:
-            raise ValueError(
-                "the episode was cut off (truncated) and what follows is not known; call reset, or make the "
-                "environment with a larger max_episode_steps"
+            raise ParameterError(
+                "the episode was cut off (truncated) and what follows is not known; call reset, or "
+                "make the environment with a larger max_episode_steps"
             )
         self.reward = 0.0
         if not self.terminated:
@@ -125,12 +135,11 @@ class GymSystem:
         return np.asarray(self._state, dtype=np.int64)
 
     def _advance(self, action: int) -> None:
+        """One step of the environment."""
         self.observation, reward, terminated, truncated, _ = self.env.step(self.coding.act(action))
-        self.reward, self.terminated, self.truncated = (
-            float(reward),
-            bool(terminated),
-            bool(truncated),
-        )
+        self.reward = float(reward)
+        self.terminated = bool(terminated)
+        self.truncated = bool(truncated)
         self._state = int(self.coding.state(self.observation))
         if self.terminated:
             self._state = self.coding.end(self._state, self.reward)
@@ -144,10 +153,10 @@ def _environment(env: Any) -> Any:
         try:
             return gymnasium.make(env)
         except gymnasium.error.Error as error:
-            raise ValueError(f"{env!r} cannot be made: {error}") from None
+            raise ParameterError(f"{env!r} cannot be made: {error}") from None
     if not isinstance(env, gymnasium.Env):
-        raise ValueError(
-            f"an environment of gymnasium is needed, or the id of one, not {type(env).__name__}"
+        raise ParameterError(
+            f"give an environment of gymnasium, or the id of one, not {type(env).__name__}"
         )
     return env
 
@@ -156,14 +165,14 @@ def _system(env: Any, bins: Bins | None) -> GymSystem:
     if not isinstance(env, GymSystem):
         return GymSystem(env, bins)
     if bins is not None:
-        raise ValueError("a GymSystem has its bins already; give none")
+        raise ParameterError("a GymSystem has its bins already; give none")
     return env
 
 
 # Logs.
 
 
-def _well(state: Label, reward: float) -> bool:
+def _has_reward(state: Label, reward: float) -> bool:
     return reward > 0
 
 
@@ -178,15 +187,16 @@ class EpisodeLog:
     state, action, next_state
         Indices.
     reward
-        What each step brought.
+        The reward of each step.
     terminated
-        Whether the environment ended with this record. An episode whose last record did not terminate was cut off.
+        Whether the environment terminated with this record. An episode whose last record did not
+        terminate was cut off.
     episode, time
         0, ..., E - 1, ascending; 0, 1, ... in each episode.
     observations : [E] lists
-        What the environment showed, in its own form: one more than records, in each episode.
+        Observations in the environment's own form: in each episode one more than records.
     spec : optional
-        What gymnasium makes the environment of.
+        From which gymnasium makes the environment.
     """
 
     coding: Coding
@@ -226,17 +236,17 @@ class EpisodeLog:
     def terminal(self) -> IntArray:
         """Indices of the states in which the environment terminated, ascending.
 
-        A state that episodes also went on from is an error: name the ends then, see `GymSystem`.
+        A state from which an episode went on is an error: name the ends, see `GymSystem`.
         """
         return frozen(self.coding.ended(self.state, self.next_state, self.terminated))
 
     @cached_property
     def counts(self) -> TransitionCounts:
-        """How often each transition occurred, over all states of the environment, with its terminal states."""
-        records = (self.state, self.action, self.next_state)
-        return TransitionCounts.from_records(*records, self.states, self.actions).ending_in(
-            self.terminal
+        """Counts of the transitions, over all states of the environment, with terminal states."""
+        counts = TransitionCounts.from_records(
+            self.state, self.action, self.next_state, self.states, self.actions
         )
+        return counts.ending_in(self.terminal)
 
     @cached_property
     def episodes(self) -> Episodes:
@@ -246,16 +256,21 @@ class EpisodeLog:
     @property
     def columns(self) -> Columns:
         """Which columns of `table` hold what: ``learner.fit(log.table, columns=log.columns)``."""
-        fields = self.states.fields
-        ends = [self.states.labels[index] for index in self.terminal.tolist()]
-        nexts = [f"next_{name}" for name in fields]
         return Columns.of(
-            fields, self.actions.fields, nexts, episode="episode", time="time", terminal=ends
+            state=self.states.fields,
+            action=self.actions.fields,
+            next_state=[f"next_{name}" for name in self.states.fields],
+            episode="episode",
+            time="time",
+            terminal=[self.states.labels[index] for index in self.terminal.tolist()],
         )
 
     @property
     def table(self) -> dict[str, list[Any]]:
-        """A row for each record: episode, time, fields of state, action and next state, reward and terminated."""
+        """The records as columns.
+
+        Episode, time, fields of state, action and next state, reward, terminated.
+        """
         next_fields = tuple(f"next_{name}" for name in self.states.fields)
         return {
             "episode": self.episode.tolist(),
@@ -277,29 +292,43 @@ class EpisodeLog:
         """Mean of the returns."""
         return float(self.returns.mean())
 
-    def success(self, holds: Callable[[Label, float], bool] = _well) -> float:
-        """Share of the episodes that terminated well.
+    def success(self, holds: Callable[[Label, float], bool] = _has_reward) -> float:
+        """Share of the episodes that ended in success.
 
         Parameters
         ----------
         holds : function of the last state's label and the last reward
-            What ending well is. By default that the last reward is positive, as in FrozenLake, Taxi and Blackjack;
-            where every end is good, as in MountainCar, give ``lambda state, reward: True``. An episode that was cut off
-            is no success.
+            Whether an end is a success. By default the last reward must be positive, as in
+            FrozenLake, Taxi and Blackjack. Where every end is good, as in MountainCar, use
+            ``lambda state, reward: True``. An episode that was cut off is not a success.
         """
         last = np.flatnonzero(self.terminated)
-        labels = (self.states.labels[index] for index in self.next_state[last].tolist())
-        good = sum(
-            bool(holds(label, reward))
-            for label, reward in zip(labels, self.reward[last].tolist(), strict=True)
-        )
-        return good / self.num_episodes
+        num_good = 0
+        for index, reward in zip(
+            self.next_state[last].tolist(), self.reward[last].tolist(), strict=True
+        ):
+            num_good += bool(holds(self.states.labels[index], reward))
+        return num_good / self.num_episodes
 
 
 def _label_columns(space: Space, names: tuple[str, ...], index: IntArray) -> dict[str, list[Any]]:
+    """The fields of labels, as columns."""
     labels: list[Any] = [space.labels[i] for i in index.tolist()]
-    parts = zip(*labels, strict=True) if space.is_product else [labels]
-    return {name: list(part) for name, part in zip(names, parts, strict=True)}
+    if not space.is_product:
+        return {names[0]: labels}
+    return {name: [label[place] for label in labels] for place, name in enumerate(names)}
+
+
+class _Record(NamedTuple):
+    """One step of an episode."""
+
+    state: int
+    action: int
+    next_state: int
+    reward: float
+    terminated: bool
+    episode: int
+    time: int
 
 
 def collect(
@@ -310,74 +339,97 @@ def collect(
     bins: Bins | None = None,
     max_steps: int = 10_000,
 ) -> EpisodeLog:
-    """Let a policy live through episodes of an environment, and write them down.
+    """Run a policy through episodes of an environment, and log them.
 
     Parameters
     ----------
     env : gymnasium.Env, str or GymSystem
-        An environment, the id of one, or a system made of one, where fields and ends have names.
+        An environment, the id of one, or a system made from one, where fields and ends have names.
     policy : function or Rule
-        Gives an action's label for a state's label and random numbers; or a learned rule.
+        A function from a state's label and random numbers to an action's label, or a learned rule.
     episodes : int
-        How many.
+        How many episodes.
     rng : numpy.random.Generator
-        The environment and the choice of actions draw from two children of it.
+        The environment and the choice of actions use two children of it.
     bins : optional
         How to cut continuous observations; see `GymSystem`.
     max_steps : int
-        An episode that has not ended after so many steps is cut off.
+        An episode that has not ended after this many steps is cut off. The default is far beyond
+        the limits that gymnasium sets for its environments.
 
     Examples
     --------
-    >>> log = collect("FrozenLake-v1", lambda state, rng: rng.integers(4), 200, np.random.default_rng(0))
+    >>> def wander(state, rng):
+    ...     return rng.integers(4)
+    >>> log = collect("FrozenLake-v1", wander, 200, np.random.default_rng(0))
     >>> log.num_episodes, bool((log.returns <= 1).all()), log.success() == log.mean_return
     (200, True, True)
     >>> 15 in [log.states.labels[index] for index in log.counts.terminal]
     True
     """
-    for name, number in (("episodes", episodes), ("max_steps", max_steps)):
-        if number < 1:
-            raise ValueError(f"{name} must be at least 1, not {number}")
+    if episodes < 1:
+        raise ParameterError(f"episodes must be at least 1, not {episodes}")
+    if max_steps < 1:
+        raise ParameterError(f"max_steps must be at least 1, not {max_steps}")
     system = _system(env, bins)
-    world, choice = rng.spawn(2)
-    records: list[tuple[int, int, int, float, bool, int, int]] = []
+    world_rng, choice_rng = rng.spawn(2)
+
+    records: list[_Record] = []
     observations: list[list[Any]] = []
     for episode in range(episodes):
-        state = system.reset(world)
+        state = system.reset(world_rng)
         observations.append([deepcopy(system.observation)])
         for time in range(max_steps):
-            action = system.coding.choose(policy, int(state), choice)
-            try:
-                next_state = system.step(state, np.asarray(action), world)
-            except Exception as error:
-                if time > 0 or isinstance(error, ValueError):
-                    raise
-                raise ValueError(
-                    f"the environment does not take a first step after reset: {error}"
-                ) from error
+            action = system.coding.choose(policy, int(state), choice_rng)
+            next_state = _step(system, state, action, world_rng, is_first=time == 0)
             records.append(
-                (
-                    int(state),
-                    action,
-                    int(next_state),
-                    system.reward,
-                    system.terminated,
-                    episode,
-                    time,
+                _Record(
+                    state=int(state),
+                    action=action,
+                    next_state=int(next_state),
+                    reward=system.reward,
+                    terminated=system.terminated,
+                    episode=episode,
+                    time=time,
                 )
             )
             observations[-1].append(deepcopy(system.observation))
             state = next_state
             if system.ended:
                 break
-    s, a, n, r, ended, e, t = (np.array(column) for column in zip(*records, strict=True))
-    return EpisodeLog(system.coding, s, a, n, r, ended, e, t, observations, system.env.spec)
+
+    return EpisodeLog(
+        coding=system.coding,
+        state=np.array([record.state for record in records]),
+        action=np.array([record.action for record in records]),
+        next_state=np.array([record.next_state for record in records]),
+        reward=np.array([record.reward for record in records]),
+        terminated=np.array([record.terminated for record in records]),
+        episode=np.array([record.episode for record in records]),
+        time=np.array([record.time for record in records]),
+        observations=observations,
+        spec=system.env.spec,
+    )
+
+
+def _step(
+    system: GymSystem, state: IntArray, action: int, rng: Random, *, is_first: bool
+) -> IntArray:
+    """A step of the system. An error of the environment in the first says that reset failed."""
+    try:
+        return system.step(state, np.asarray(action), rng)
+    except ValueError:
+        raise  # it says what is wrong
+    except Exception as error:
+        if not is_first:
+            raise
+        raise LogError(f"the environment fails in the first step after reset: {error}") from error
 
 
 def policy_of(
     rule: Policy, env: Any, rng: np.random.Generator, bins: Bins | None = None
 ) -> Callable[[Any], Any]:
-    """A learned rule as a function that takes an observation and gives an action, both in the environment's own form.
+    """A learned rule as a function from observations to actions in the environment's own form.
 
     Parameters
     ----------
@@ -386,13 +438,14 @@ def policy_of(
     env : gymnasium.Env, str or GymSystem
         The environment; only its spaces are used.
     rng : numpy.random.Generator
-        What actions are drawn with.
+        Samples the actions.
     bins : optional
         How continuous observations were cut when the rule was learned.
     """
     coding = _system(env, bins).coding
 
     def act(observation: Any) -> Any:
-        return coding.act(coding.choose(rule, int(coding.state(observation)), rng))
+        state = int(coding.state(observation))
+        return coding.act(coding.choose(rule, state, rng))
 
     return act

@@ -1,8 +1,9 @@
-"""A system, an agent, and the ten lines that close the loop.
+r"""A system, a method, and the loop that they close.
 
-The closed loop's probability factors into transition model, decision rules and the distribution of the initial state:
+The probability of a trajectory factors into the distribution of the initial state, the decision
+rules and the transition model:
 
-    p(trajectory) = p(s_0) * product over epochs of p(next_state | state, action) * rule_t(action | state).
+.. math:: p(s_0, a_1, s_1, \ldots, s_N) = p(s_0) \prod_t p_t(a_t | s_{t-1}) p(s_t | a_t, s_{t-1}).
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from pastwise._numerics.streams import Random
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Trajectory, Transitions
 from pastwise.data.space import Space
+from pastwise.errors import ParameterError
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods.base import AnyMethod
 from pastwise.models.base import TransitionModel
 
 
 class System(Protocol):
-    """What an agent acts on; leading axes are independent copies."""
+    """What a method acts on; leading axes are independent copies."""
 
     @property
     def states(self) -> Space:
@@ -57,25 +59,25 @@ class FiniteSystem:
     ----------
     model : TransitionModel
     initial : broadcastable to [*shape, S], optional
-        p(s_0); uniform if absent.
+        p(s_0); uniform by default.
     """
 
     def __init__(self, model: TransitionModel, initial: ArrayLike | None = None) -> None:
-        self.model, self.shape = model, model.shape
-        self.states, self.actions = (
-            Space.of_size(model.num_states),
-            Space.of_size(model.num_actions),
-        )
-        start = np.full(len(self.states), 1 / len(self.states)) if initial is None else initial
-        checked = checked_probabilities("initial", start)
-        self.initial = frozen(broadcast("initial", checked, (*self.shape, len(self.states))))
+        self.model = model
+        self.shape = model.shape
+        self.states = Space.of_size(model.num_states)
+        self.actions = Space.of_size(model.num_actions)
+        if initial is None:
+            initial = np.full(model.num_states, 1 / model.num_states)
+        checked = checked_probabilities("initial", initial)
+        self.initial = frozen(broadcast("initial", checked, (*self.shape, model.num_states)))
 
     def reset(self, rng: Random) -> IntArray:
-        """Initial states, drawn from p(s_0): [*shape]."""
+        """Initial states, sampled from p(s_0): [*shape]."""
         return sample(self.initial, rng.random(self.shape))
 
     def step(self, state: IntArray, action: IntArray, rng: Random) -> IntArray:
-        """Next states, drawn from the transition model: [*shape]."""
+        """Next states, sampled from the transition model: [*shape]."""
         return sample(self.model.row(state, action), rng.random(self.shape))
 
 
@@ -104,22 +106,24 @@ def run(
         The past log: its counts and its last records; empty by default.
     """
     if num_steps < 1:
-        raise ValueError(f"num_steps must be at least 1, not {num_steps}")
-    world, choice, coins = rng.spawn(3)
-    shape = system.shape
-    past = (
-        TransitionCounts.empty(system.states, system.actions, shape) if counts is None else counts
-    )
+        raise ParameterError(f"num_steps must be at least 1, not {num_steps}")
+    world_rng, choice_rng, method_rng = rng.spawn(3)
+
+    # Learn from the past log, if there is one.
+    if counts is None:
+        counts = TransitionCounts.empty(system.states, system.actions, system.shape)
     if ideal is None:
         num_states = len(system.states)
         ideal = IdealModel.of(np.full(num_states, 1 / num_states), num_actions=len(system.actions))
-    memory = method.start(past, ideal, recent)
-    states = np.empty((num_steps + 1, *shape), dtype=np.int64)
-    actions = np.empty((num_steps, *shape), dtype=np.int64)
-    states[0] = system.reset(world)
+    memory = method.start(counts, ideal, recent)
+
+    # Act, and learn from what follows.
+    states = np.empty((num_steps + 1, *system.shape), dtype=np.int64)
+    actions = np.empty((num_steps, *system.shape), dtype=np.int64)
+    states[0] = system.reset(world_rng)
     for t in range(num_steps):
-        rule = method.rule(memory, states[t], coins)
-        actions[t] = sample(rule, choice.random(shape))
-        states[t + 1] = system.step(states[t], actions[t], world)
+        rule = method.rule(memory, states[t], method_rng)
+        actions[t] = sample(rule, choice_rng.random(system.shape))
+        states[t + 1] = system.step(states[t], actions[t], world_rng)
         method.observe(memory, states[t], actions[t], states[t + 1])
     return Trajectory(frozen(np.moveaxis(states, 0, -1)), frozen(np.moveaxis(actions, 0, -1)))
