@@ -20,10 +20,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import safetensors.numpy
 
 from pastwise import Columns, Goal, TransferLearner, load
 from pastwise.cli.main import cli
+from pastwise.methods import TL
+from pastwise.policy import file
 from pastwise.report.terminal import progress
 from tests.helpers.command import call
 from tests.helpers.disk import full_disk
@@ -142,7 +143,8 @@ def test_learn_gives_policy_and_support_unrounded(shell: Shell) -> None:
         rel=1e-14,
     )
     assert content["warnings"] == []
-    learner = TransferLearner(Goal(prefer={"mild": 1}, floor=0.25), prior_count=0.125)
+    method = TL(prior_count=0.125)
+    learner = TransferLearner(Goal(prefer={"mild": 1}, floor=0.25), method=method)
     learner.fit("log.csv", state="room", action="did", next_state="then")
     assert content["policy"] == learner.rule_.to_dict()
     assert content["support"] == learner.support().to_dict()
@@ -484,22 +486,25 @@ def test_a_log_of_one_row_works_with_a_warning(shell: Shell) -> None:
 
 
 def test_explain_accounts_for_every_probability(shell: Shell, policy: str) -> None:
+    """The shares of the records and of the prior add up to the probability."""
     rows = policy_of(Goal(prefer={"mild": 1}))
     for state, row in rows.items():
         content = shell("explain", policy, state, "--json").json
-        assert list(content) == ["state", "actions", "method"]
+        assert list(content) == ["state", "method", "actions"]
         assert content["state"] == state
-        assert {
-            a: reason["probability"] for a, reason in content["actions"].items()
-        } == pytest.approx(row)
-        for reason in content["actions"].values():
-            assert list(reason) == ["probability", "prior", "evidence"]
-            assert all(
-                list(e) == ["next_state", "records", "similarity", "share"]
-                for e in reason["evidence"]
-            )
-            shares = math.fsum([reason["prior"], *(e["share"] for e in reason["evidence"])])
-            assert shares == pytest.approx(reason["probability"], rel=1e-14)
+        assert content["method"] == "TL"
+        reasons = content["actions"]
+        probabilities = {action: reason["probability"] for action, reason in reasons.items()}
+        assert probabilities == pytest.approx(row)
+        for reason in reasons.values():
+            assert list(reason) == ["probability", "is_allowed", "parts", "adds_up", "evidence"]
+            assert list(reason["parts"]) == ["records", "prior"]
+            parts = math.fsum(reason["parts"].values())
+            assert parts == pytest.approx(reason["probability"], rel=1e-14)
+            for each in reason["evidence"]:
+                assert list(each) == ["next_state", "records", "similarity", "share"]
+            shares = math.fsum(each["share"] for each in reason["evidence"])
+            assert shares == pytest.approx(reason["parts"]["records"], rel=1e-14)
 
 
 def test_explain_one_action(shell: Shell, policy: str) -> None:
@@ -1037,7 +1042,7 @@ def test_ctrl_c_while_writing_loses_nothing(
     def interrupt(*arguments: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(safetensors.numpy, "save_file", interrupt)
+    monkeypatch.setattr(file, "save_file", interrupt)
     before = files()
     shown = shell("retarget", policy, "--prefer", "cold", "-o", policy)
     assert (shown.code, shown.out, shown.err.strip()) == (130, "", "pastwise: interrupted")

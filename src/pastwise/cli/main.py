@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import platform
+import shlex
 import sys
+import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -22,20 +26,31 @@ from pastwise.cli.options import (
     json_option,
     log_options,
     output_option,
-    print_table,
     take_columns,
     take_counts,
     take_goal,
     two_parts,
 )
+from pastwise.cli.output import print_note, print_table, print_text, print_warning
 from pastwise.cli.study import reproduce, study
+from pastwise.errors import ParameterError, PastwiseError
 from pastwise.report.terminal import progress, spinner
 
 if TYPE_CHECKING:
     from pastwise.data.counts import TransitionCounts
     from pastwise.policy.learner import TransferLearner
 
-OK, FINDINGS, NOT_BETTER, BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 0, 1, 1, 2, 130, 141
+# Exit codes.
+OK = 0
+FINDINGS = 1
+NOT_BETTER = 1
+BAD_INPUT = 2
+BUG = 70  # EX_SOFTWARE of sysexits.h, since 1 is a result
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+DEBUG = "PASTWISE_DEBUG"
+"""Environment variable that, set to 1, shows the traceback of a bug."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -58,9 +73,9 @@ def validate(log: str, as_json: bool, **options: Any) -> int:
     with spinner("Reading"):
         found = validate_log(log, columns)
     if as_json:
-        click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
+        print_text(json.dumps(found.to_dict(), ensure_ascii=False))
     else:
-        click.echo(
+        print_text(
             f"{found.rows:,} rows, {found.transitions:,} distinct transitions, "
             f"{found.states:,} states, {found.actions:,} actions"
         )
@@ -69,7 +84,7 @@ def validate(log: str, as_json: bool, **options: Any) -> int:
 
             print_table(findings_table(found.findings))
         else:
-            click.echo("Nothing odd was found.")
+            print_text("Nothing odd was found.")
     return FINDINGS if found.findings else OK
 
 
@@ -87,7 +102,7 @@ def count(log: str, output: Path, as_json: bool, **options: Any) -> int:
         found = read_log(log, columns)
     save_counts(found.counts, output, found.columns)
     for finding in found.findings:
-        click.echo(f"warning: {finding.message}. {finding.fix}", err=True)
+        print_warning(f"{finding.message}. {finding.fix}")
     _tell_counts(found.counts, output, as_json)
     return OK
 
@@ -114,7 +129,7 @@ def _tell_counts(counts: TransitionCounts, output: Path, as_json: bool) -> None:
         "actions": len(counts.actions),
     }
     words = ", ".join(f"{number:,} {name}" for name, number in sizes.items())
-    click.echo(json.dumps(sizes) if as_json else f"{words}; the counts are in {output}")
+    print_text(json.dumps(sizes) if as_json else f"{words}; the counts are in {output}")
 
 
 @cli.command()
@@ -184,7 +199,7 @@ def _telling() -> Iterator[None]:
         warnings.simplefilter("always")
         yield
     for warning in caught:
-        click.echo(f"warning: {warning.message}", err=True)
+        print_warning(str(warning.message))
 
 
 QUICK_DRAWS, QUICK_STATES = 400, 300
@@ -201,7 +216,7 @@ def _verdict(learner: TransferLearner) -> dict[str, Any]:
         return {"sentence": f"No verdict on so many states ({number:,}){later}."}
     try:
         result = learner.evaluate(samples=QUICK_DRAWS)
-    except ValueError as error:
+    except PastwiseError as error:
         return {"sentence": f"No verdict: {error}."}
     return {"sentence": result.sentence, **result.verdict, "alarm": result.alarm}
 
@@ -244,19 +259,19 @@ def _show(
         }
         if verdict is not None:
             content["verdict"] = verdict
-        click.echo(json.dumps(content, ensure_ascii=False, allow_nan=False))
+        print_text(json.dumps(content, ensure_ascii=False, allow_nan=False))
         return
     from pastwise.policy.rule import WEAK
     from pastwise.report.terminal import rule_table
 
-    click.echo(repr(learner.goal))
+    print_text(repr(learner.goal))
     print_table(rule_table(rule, support, WEAK))
     for note in notes:
-        click.echo(f"warning: {note}", err=True)
+        print_warning(note)
     if verdict is not None:
-        click.echo(verdict["sentence"])
+        print_text(verdict["sentence"])
     if output is not None:
-        click.echo(f"The policy is in {output}")
+        print_text(f"The policy is in {output}")
 
 
 @cli.command()
@@ -309,7 +324,7 @@ def evaluate(
     require_state_limit(len(learner.counts_.states))
     counted = take_counts(log, {})
     if counted and (importance or propensity):
-        raise ValueError(
+        raise ParameterError(
             f"{log} holds counts, which have no episodes: importance sampling needs the log itself"
         )
     with _telling(), spinner("Reading"):
@@ -325,11 +340,11 @@ def evaluate(
         )
     result = replace(result, estimates=estimates) if estimates else result
     if as_json:
-        click.echo(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False))
+        print_text(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False))
     else:
         from pastwise.report.terminal import value_table
 
-        click.echo(result.sentence)
+        print_text(result.sentence)
         print_table(value_table(result))
     return OK if result.verdict["logged"] == "better" else NOT_BETTER
 
@@ -347,7 +362,7 @@ def explain(policy: Path, state: str, action: str | None, as_json: bool) -> int:
     from pastwise.policy.learner import load
 
     explanation = load(policy).explain(state, action)
-    click.echo(
+    print_text(
         json.dumps(explanation.to_dict(), ensure_ascii=False) if as_json else str(explanation)
     )
     return OK
@@ -397,7 +412,7 @@ def export(policy: Path, output: Path) -> int:
     from pastwise.policy.learner import load
 
     load(policy).rule_.export(output)
-    click.echo(f"The rule is in {output}", err=True)
+    print_note(f"The rule is in {output}")
     return OK
 
 
@@ -406,9 +421,13 @@ cli.add_command(study)
 
 
 def main() -> NoReturn:
-    """Entry point: one line and exit code 2 for bad input, 130 for Ctrl-C; never a traceback for either."""
+    """Entry point. The exit code says who erred.
+
+    Bad input, which is a `PastwiseError` or a usage error, is one line and exit code 2; Ctrl-C is
+    130. Any other exception is a bug: exit code 70 and a request to report it.
+    """
     try:
-        code = cli.main(standalone_mode=False)
+        code = cli.main(prog_name="pastwise", standalone_mode=False)
     except SystemExit:  # click's way to leave when nobody reads on
         sys.exit(BROKEN_PIPE)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -416,15 +435,32 @@ def main() -> NoReturn:
         sys.exit(BAD_INPUT)
     except click.UsageError as error:
         name = error.ctx.command_path if error.ctx else "pastwise"
-        _leave(BAD_INPUT, f"{error.format_message()} ({name} --help tells more)")
+        _leave(BAD_INPUT, f"{error.format_message()} (see {name} --help)")
     except (click.Abort, KeyboardInterrupt) as error:
-        told = str(error.__cause__ or error)  # click aborts because of a Ctrl-C
-        _leave(INTERRUPTED, f"interrupted: {told}" if told else "interrupted")
-    except OSError as error:
-        _leave(BAD_INPUT, f"{error.filename}: {error.strerror}" if error.filename else str(error))
-    except ValueError as error:
+        status = str(error.__cause__ or error)  # click aborts because of a Ctrl-C
+        _leave(INTERRUPTED, f"interrupted: {status}" if status else "interrupted")
+    except PastwiseError as error:
         _leave(BAD_INPUT, str(error))
+    except Exception as error:
+        _leave(BUG, _bug_report(error))
     sys.exit(code)
+
+
+def _bug_report(error: Exception) -> str:
+    """What went wrong, and what to include in a report."""
+    command = shlex.join(["pastwise", *sys.argv[1:]])
+    lines = [
+        f"this is a bug in pastwise, not a mistake of yours: {type(error).__name__}: {error}",
+        "Please report it to the developers of pastwise, and include:",
+        f"- the command: {command}",
+        f"- the versions: pastwise {version('pastwise')}, Python {platform.python_version()}",
+    ]
+    if os.environ.get(DEBUG) == "1":
+        lines.append("- the traceback:")
+        lines.extend(traceback.format_exception(error))
+    else:
+        lines.append(f"- the traceback, which the same command shows with {DEBUG}=1 set")
+    return "\n".join(lines).rstrip()
 
 
 def _leave(code: int, message: str) -> NoReturn:
@@ -435,7 +471,8 @@ def _leave(code: int, message: str) -> NoReturn:
 def run() -> NoReturn:
     """Run `main` as a program: after Ctrl-C it ends at once.
 
-    Python itself would wait for threads, and end by a signal instead of an exit code if Ctrl-C came during an import.
+    Python itself would wait for threads. If Ctrl-C came during an import, it would end by a signal
+    instead of an exit code.
     """
     try:
         main()

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pastwise.errors import GoalLabelError
+from pastwise.cli.output import print_table as print_table
+from pastwise.errors import FileError, GoalLabelError, ParameterError
 
 if TYPE_CHECKING:
     from pastwise.data.counts import TransitionCounts
@@ -134,7 +135,7 @@ def take_counts(
         if options.pop(name, None)
     ]
     if given:
-        raise ValueError(
+        raise ParameterError(
             f"{log} holds counts, whose columns are known; leave out --{given[0].replace('_', '-')}"
         )
     return load_counts(log)
@@ -148,7 +149,7 @@ def _bins(text: str) -> tuple[str, list[float] | int]:
     except ValueError:
         found = ""
     if not found or (isinstance(bins, list) and any(map(isnan, bins))):
-        raise ValueError(
+        raise ParameterError(
             f"--bins takes a column with edges or a whole number of bins, as in temp=0,10,20 or temp=4; got {text!r}"
         )
     return name, bins
@@ -201,12 +202,12 @@ def _goal(options: dict[str, Any]) -> Goal:
     )
     if file is not None:
         if prefer or forbid or floor is not None:
-            raise ValueError(
+            raise ParameterError(
                 "give the goal either as a file or by --prefer, --floor and --forbid, not both"
             )
         return goal_file(file)
     if not prefer:
-        raise ValueError("what is wanted? Give --prefer STATE or --goal FILE")
+        raise ParameterError("what is wanted? Give --prefer STATE or --goal FILE")
     pairs = [two_parts("--forbid", text, ":") for text in forbid]
     return Goal(
         prefer=by_name("--prefer", map(_weighted, prefer)),
@@ -220,9 +221,9 @@ def goal_file(path: str | Path) -> Goal:
     from pastwise.goals.goal import Goal
 
     if Path(path).is_dir():
-        raise ValueError(f"{path} is a folder; name a file with a goal")
+        raise FileError(f"{path} is a folder; name a file with a goal")
     if not Path(path).is_file():
-        raise ValueError(f"no such file: {path}")
+        raise FileError(f"no such file: {path}")
     return Goal.from_toml(path)
 
 
@@ -233,7 +234,7 @@ def _weighted(text: str) -> tuple[str, float]:
     try:
         return label, float(weight)
     except ValueError:
-        raise ValueError(
+        raise ParameterError(
             f"--prefer takes a state or state=weight; {weight!r} is no number (labels with = go in a file)"
         ) from None
 
@@ -242,7 +243,7 @@ def two_parts(option: str, text: str, mark: str) -> tuple[str, str]:
     """What is before and after the last mark in an option's text."""
     before, found, after = text.rpartition(mark)
     if not found or not after:
-        raise ValueError(f"{option} takes two parts with {mark!r} between; got {text!r}")
+        raise ParameterError(f"{option} takes two parts with {mark!r} between; got {text!r}")
     return before, after
 
 
@@ -251,13 +252,6 @@ def by_name(option: str, pairs: Iterable[tuple[str, Any]]) -> dict[Any, Any]:
     values: dict[str, Any] = {}
     for name, value in pairs:
         if name in values:
-            raise ValueError(f"{option} is given twice for {name!r}")
+            raise ParameterError(f"{option} is given twice for {name!r}")
         values[name] = value
     return values
-
-
-def print_table(table: Any) -> None:
-    """Print a table of rich."""
-    from rich.console import Console
-
-    Console(highlight=False).print(table)
