@@ -36,7 +36,7 @@ def measure(scale: Scale) -> list[Section]:
     """Run every setting."""
     runs, lines = scale.pick(10, 100, 4000), []
     section = Section(
-        "TL_foresight beside the others", f"{runs:,} runs of each setting. {about(__doc__)}"
+        "TL_foresight next to the others", f"{runs:,} runs of each setting. {about(__doc__)}"
     )
     methods = (*OTHERS, "TL_foresight")
     for setting, options in SETTINGS.items():

@@ -71,13 +71,13 @@ def learner_of(states: int) -> pw.TransferLearner:
     return pw.TransferLearner(GOAL).fit(counts_of(states))
 
 
-def learn(counts: pw.TransitionCounts, agent: str = "TL") -> pw.Rule:
-    return pw.TransferLearner(GOAL, agent=agent).fit(counts).rule_
+def learn(counts: pw.TransitionCounts, method: str = "TL") -> pw.Rule:
+    return pw.TransferLearner(GOAL, method=method).fit(counts).rule_
 
 
 def update(learner: pw.TransferLearner) -> None:
     for state in range(1000):
-        learner.update(label(state), "a1", label(state + 1))
+        learner.observe(label(state), "a1", label(state + 1))
 
 
 def decide(live: pw.LivePolicy) -> None:
@@ -111,7 +111,7 @@ OPERATIONS: dict[str, tuple[Callable[[int], Any], Callable[[Any], Any]]] = {
     "support of all states": (learner_of, lambda learner: learner.support()),
     "a new goal": (learner_of, lambda learner: learner.retarget(OTHER).rule_),
     "update, 1,000 records": (learner_of, update),
-    "update, a new state": (learner_of, lambda learner: learner.update(label(3), "a1", "new")),
+    "update, a new state": (learner_of, lambda learner: learner.observe(label(3), "a1", "new")),
     "make a live policy": (learner_of, lambda learner: learner.live()),
     "live, 1,000 decisions": (lambda states: learner_of(states).live(seed=1), decide),
     "save the policy": (learner_of, save),

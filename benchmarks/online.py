@@ -29,7 +29,7 @@ from pastwise._numerics.arrays import FloatArray, sample
 from pastwise.data.records import Transitions
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods.fpd_learn import FPDLearn
-from pastwise.methods.tl import TL
+from pastwise.methods.tl import TL, Evidence
 from pastwise.theory.learning import learned_rule
 
 ACTIONS, HORIZON = 4, 10
@@ -70,12 +70,12 @@ def measure(scale: Scale) -> list[Section]:
 
 
 def follow(
-    agent: Any, memory: Any, stream: Sequence[Record], rng: np.random.Generator
+    method: TL, memory: Evidence, stream: Sequence[Record], rng: np.random.Generator
 ) -> FloatArray:
-    """Let an agent of ours decide and observe; the evidence after that."""
+    """Let a method of ours decide and observe; the evidence after that."""
     for state, action, next_state in stream:
-        sample(agent.rule(memory, state, rng), rng.random(()))
-        agent.observe(memory, state, action, next_state)
+        sample(method.rule(memory, state, rng), rng.random(()))
+        method.observe(memory, state, action, next_state)
     return np.asarray(memory.evidence)
 
 
@@ -94,7 +94,7 @@ def follow_by_learner(
     for state, action, next_state in stream:
         rule = learner.rule(state)
         coins.choices(list(rule), list(rule.values()))
-        learner.update(state, action, next_state)
+        learner.observe(state, action, next_state)
 
 
 def follow_by_numpy(
@@ -165,19 +165,17 @@ def _bandit_size(section: Section, states: int, k: int, peers: bool) -> Times:
         counts_of(records(k, states), states),
         records(STREAM, states, 1),
     )
-    agent, coins, similarity = (
-        TL(ideal_of(states)),
-        random.Random(0),
-        (wanted / wanted.max()).tolist(),
-    )
-    memory = agent.start(past)
+    method = TL()
+    coins = random.Random(0)
+    similarity = (wanted / wanted.max()).tolist()
+    memory = method.start(past, ideal_of(states))
     before = memory.evidence.copy()
     learner = pw.TransferLearner(pw.Goal(table=dict(enumerate(wanted.tolist())))).fit(past)
     contenders = [
         Contender("pastwise", partial(follow_live, learner.live(0), stream), STREAM),
         Contender(
-            "pastwise, TL agent",
-            partial(follow, agent, memory, stream, np.random.default_rng(0)),
+            "pastwise, TL",
+            partial(follow, method, memory, stream, np.random.default_rng(0)),
             STREAM,
         ),
         Contender(
@@ -185,7 +183,7 @@ def _bandit_size(section: Section, states: int, k: int, peers: bool) -> Times:
         ),
         Contender(
             "NumPy by hand",
-            partial(follow_by_numpy, before + agent.prior, similarity, stream, coins),
+            partial(follow_by_numpy, before + memory.prior, similarity, stream, coins),
             STREAM,
         ),
     ]
@@ -193,16 +191,16 @@ def _bandit_size(section: Section, states: int, k: int, peers: bool) -> Times:
         contenders += _peers(states, similarity, stream)
 
     def same(results: Mapping[str, Any]) -> None:
-        gained = results["pastwise, TL agent"] - before
+        gained = results["pastwise, TL"] - before
         require_close(
-            {"pastwise": gained, "NumPy": results["NumPy by hand"] - before - agent.prior}
+            {"pastwise": gained, "NumPy": results["NumPy by hand"] - before - memory.prior}
         )
         live, learned = (
             [list(each.rule(state).values()) for state in range(min(states, 100))]
             for each in (results["pastwise"], learner)
         )
-        by_agent = learned_rule(results["pastwise, TL agent"], agent.prior)[:100]
-        require_close({"agent": by_agent, "learner": learned, "live": live})
+        by_method = learned_rule(results["pastwise, TL"], memory.prior)[:100]
+        require_close({"method": by_method, "learner": learned, "live": live})
         if peers:
             total = [
                 [p._rewards[a].get() * p._counts[a] for a in range(ACTIONS)]
@@ -235,14 +233,16 @@ def _peers(states: int, similarity: Sequence[float], stream: Sequence[Record]) -
 
 
 def replan(
-    agent: FPDLearn, past: pw.TransitionCounts, stream: Sequence[Record]
+    method: FPDLearn, past: pw.TransitionCounts, ideal: IdealModel, stream: Sequence[Record]
 ) -> list[FloatArray]:
     """The rule in the next state after each record, by ours."""
-    memory, rules, rng = agent.start(past), [], np.random.default_rng(0)
+    memory = method.start(past, ideal)
+    rng = np.random.default_rng(0)
+    rules = []
     for record in stream:
         observed = [np.asarray(index) for index in record]
-        agent.observe(memory, *observed)
-        rules.append(agent.rule(memory, observed[-1], rng))
+        method.observe(memory, *observed)
+        rules.append(method.rule(memory, observed[-1], rng))
     return rules
 
 
@@ -286,10 +286,13 @@ def one_more_record(scale: Scale) -> Section:
     points = {}
     for states in scale.pick([10], [30, 100, 300], [30, 100, 300]):
         log, stream = records(1000, states), records(50, states, 1)
-        agent, wanted = FPDLearn(ideal_of(states), HORIZON), wanted_next((0,), states)
+        method = FPDLearn(HORIZON)
+        wanted = wanted_next((0,), states)
         past, model = counts_of(log, states), LearnModel(wanted, ACTIONS, HORIZON, log)
         contenders = [
-            Contender("pastwise", partial(replan, agent, past, stream), len(stream)),
+            Contender(
+                "pastwise", partial(replan, method, past, ideal_of(states), stream), len(stream)
+            ),
             Contender("vectorised NumPy", partial(replan_by_numpy, model, stream), len(stream)),
         ]
         if states <= 100:
@@ -329,12 +332,13 @@ def first_rule(scale: Scale) -> Section:
         f"{states:,} states, {ACTIONS} actions, horizon {HORIZON}; from a list of 30 records to a rule.",
     )
     log, wanted = records(30, states), wanted_next((0,), states)
-    agent, state = FPDLearn(ideal_of(states), HORIZON), log[-1][-1]
+    method = FPDLearn(HORIZON)
+    state = log[-1][-1]
     ideal = LiteralIdeal.preferring((0,), states, ACTIONS)
 
     def ours() -> FloatArray:
-        memory = agent.start(counts_of(log, states))
-        return agent.rule(memory, np.asarray(state), np.random.default_rng(0))
+        memory = method.start(counts_of(log, states), ideal_of(states))
+        return method.rule(memory, np.asarray(state), np.random.default_rng(0))
 
     ways: dict[str, Callable[[], Any]] = {
         "pastwise": ours,

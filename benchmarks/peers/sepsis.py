@@ -33,14 +33,13 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from pastwise.methods.planned import plan_rule
 
 from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, sample
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import Space
 from pastwise.goals.goal import Goal
+from pastwise.methods import create
 from pastwise.studies.systems import KnownSystem, icu_sepsis
-from pastwise.theory.similarity import normalised_similarity
 
 BATCH = 256
 EPISODES, STEPS = (1000, 10_000), 10_000
@@ -93,7 +92,8 @@ def learn_ours(method: str, system: KnownSystem, log: Log) -> FloatArray:
     ideal = Goal(prefer={int(state): 1.0 for state in np.flatnonzero(system.success)}).on(
         states, actions
     )
-    return plan_rule(method, counts.ending_in(system.terminal), ideal, normalised_similarity).rule
+    chosen = create(method)
+    return chosen.plan(chosen.start(counts.ending_in(system.terminal), ideal)).rule
 
 
 def settings(name: str, steps: int) -> tuple[Any, int]:

@@ -15,6 +15,7 @@ from pastwise._numerics.arrays import FloatArray
 from pastwise._numerics.streams import Streams
 from pastwise.data.records import Transitions
 from pastwise.goals.ideal import IdealModel
+from pastwise.methods.base import Plan
 from pastwise.methods.foresight import (
     EXAMPLE,
     TEMPERATURE,
@@ -22,7 +23,6 @@ from pastwise.methods.foresight import (
     Foresight,
     Optimism,
     Pessimism,
-    Plan,
     TLForesight,
     worth_of,
 )

@@ -14,7 +14,8 @@ import pytest
 
 from pastwise import Rule, Space, UnseenStateWarning
 from pastwise._display import to_frame
-from pastwise.policy.explanation import Evidence, Explanation, Reason
+from pastwise.methods.tl import Evidence
+from pastwise.policy.explanation import Explanation, Reason
 from pastwise.policy.rule import known_index
 from pastwise.policy.support import Support
 from pastwise.theory.learning import StateSupport
