@@ -70,7 +70,7 @@ def measure(scale: Scale) -> list[Section]:
 
 
 def follow(
-    method: TL, memory: Evidence, stream: Sequence[Record], rng: np.random.Generator
+    method: Any, memory: Evidence, stream: Sequence[Record], rng: np.random.Generator
 ) -> FloatArray:
     """Let a method of ours decide and observe; the evidence after that."""
     for state, action, next_state in stream:
