@@ -26,7 +26,7 @@ TYPES |= {
     "then": "string",
     "warmth then": "float64",
     "times": "int64",
-    "worth": "float64",
+    "heavy": "float64",
     "job": "string",
 }
 BOTH = {"state": ["state", "warmth"], "action": "did", "bins": {"warmth": [0, 10, 20]}}
@@ -35,7 +35,7 @@ LOGS: dict[str, dict[str, Any]] = {
     "next state, with all numbers": {
         **BOTH,
         "next_state": ["then", "warmth then"],
-        **{"count": "times", "weight": "worth", "task": "job", "age": "at", "half_life": "30d"},
+        **{"count": "times", "weight": "heavy", "task": "job", "age": "at", "half_life": "30d"},
     },
 }
 

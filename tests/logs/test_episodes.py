@@ -1,4 +1,4 @@
-"""Episodes from tables: the same as a plain loop over sorted rows finds, with the same records that are counted."""
+"""Episodes from tables equal those of a plain loop, and have the records that are counted."""
 
 from __future__ import annotations
 
@@ -117,26 +117,26 @@ def test_the_records_are_those_that_are_counted(rows: list[Row]) -> None:
     assert TransitionCounts.from_records(*records, *spaces) == counted.relabelled(*spaces)
 
 
-# Next states beside episodes and times
+# Next states next to episodes and times
 
 
 NEXT = replace(COLUMNS, next_state=("then",))
 
-Told = tuple[Row, str | None]
+RowWithNext = tuple[Row, str | None]
 """A row and its next state."""
 
 
-def told_table(told: list[Told]) -> pa.Table:
-    return table_of([row for row, _ in told]).append_column(
-        "then", pa.array([n for _, n in told], pa.string())
+def table_with_next(with_next: list[RowWithNext]) -> pa.Table:
+    return table_of([row for row, _ in with_next]).append_column(
+        "then", pa.array([n for _, n in with_next], pa.string())
     )
 
 
-def literal_chains(told: list[Told]) -> tuple[list[list[tuple[str, str, str]]], int]:
-    """Row by row: a record goes on with its piece if the one before was earlier and led to it; and how many did not."""
+def literal_chains(with_next: list[RowWithNext]) -> tuple[list[list[tuple[str, str, str]]], int]:
+    """Pieces, and how many records do not go on with the piece before, found row by row."""
     placed: list[Any] = [
         (who, t, (s or "", a or "", n or ""))
-        for (who, t, s, a, _), n in told
+        for (who, t, s, a, _), n in with_next
         if None not in (who, t)
     ]
     found: list[list[tuple[str, str, str]]] = []
@@ -153,10 +153,14 @@ def literal_chains(told: list[Told]) -> tuple[list[list[tuple[str, str, str]]], 
 
 @given(st.lists(st.tuples(ROW, maybe(st.sampled_from("abc"))), min_size=1, max_size=30))
 @settings(max_examples=60)
-def test_next_states_that_lead_elsewhere_break_the_chain(told: list[Told]) -> None:
-    """All that is counted and has a place is in some episode, whatever the order of rows."""
-    expected, broken = literal_chains(told)
-    for table in (told_table(told), told_table(told[::-1]), pl.DataFrame(told_table(told)).lazy()):
+def test_next_states_that_lead_elsewhere_break_the_chain(with_next: list[RowWithNext]) -> None:
+    """All that is counted and has a place is in some episode, in any order of rows."""
+    expected, broken = literal_chains(with_next)
+    for table in (
+        table_with_next(with_next),
+        table_with_next(with_next[::-1]),
+        pl.DataFrame(table_with_next(with_next)).lazy(),
+    ):
         if not expected:
             with pytest.raises(LogError, match="no usable transition"):
                 read_episodes(table, NEXT, STATES, ACTIONS)
@@ -172,19 +176,19 @@ def test_next_states_that_lead_elsewhere_break_the_chain(told: list[Told]) -> No
 @given(ROWS)
 @settings(max_examples=60)
 def test_next_states_that_say_what_the_next_record_says_change_nothing(rows: list[Row]) -> None:
-    """Where the log is complete: no value is missing, and no two records of an episode have the same time."""
+    """In a complete log: no value is missing, and no time occurs twice in an episode."""
     complete = sorted({row[:2]: row for row in rows if None not in row}.values())
-    told = [(row, later[2]) for row, later in pairwise(complete) if row[0] == later[0]]
-    if not told:
+    with_next = [(row, later[2]) for row, later in pairwise(complete) if row[0] == later[0]]
+    if not with_next:
         return
     plain = read_episodes(table_of(complete), COLUMNS, STATES, ACTIONS, "chance")
-    other = read_episodes(told_table(told), NEXT, STATES, ACTIONS, "chance")
+    other = read_episodes(table_with_next(with_next), NEXT, STATES, ACTIONS, "chance")
     assert all(np.array_equal(getattr(plain, name), column) for name, column in vars(other).items())
 
 
 def test_the_last_record_of_an_episode_has_its_next_state() -> None:
-    told: list[Told] = list(zip(WALK, "abcab", strict=True))
-    episodes = read_episodes(told_table(told), NEXT, STATES, ACTIONS)
+    with_next: list[RowWithNext] = list(zip(WALK, "abcab", strict=True))
+    episodes = read_episodes(table_with_next(with_next), NEXT, STATES, ACTIONS)
     assert pieces(episodes) == [
         [("b", "x", "a")],
         [("a", "x", "b"), ("b", "y", "c"), ("c", "x", "a")],

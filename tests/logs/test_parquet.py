@@ -1,4 +1,4 @@
-"""Parquet files of text are counted by codes; the engine, given the same table in memory, says the same."""
+"""Parquet files of text are counted by codes, with the result of an engine on the same table."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def both(path: Any, whole: pa.Table, **options: Any) -> list[tuple[pw.Transition
     """Counts and warnings of the files and of the table."""
     found = []
     for log in (path, whole):
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             counts = pw.count_transitions(log, **NAMES, **options)
-        found.append((counts, sorted(str(warning.message) for warning in told)))
+        found.append((counts, sorted(str(warning.message) for warning in caught)))
     return found
 
 

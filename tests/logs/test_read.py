@@ -74,7 +74,7 @@ KINDS: dict[str, Callable[[Log, Path], Any]] = {
 }
 
 
-Draw = Callable[[Random], Any]
+Sample = Callable[[Random], Any]
 """One value of a column."""
 
 
@@ -106,11 +106,11 @@ def moment(rng: Random) -> datetime:
     return DAY + timedelta(seconds=rng.randint(0, 3 * 86400 * 4) / 4)
 
 
-def one_of(*values: Any) -> Draw:
+def one_of(*values: Any) -> Sample:
     return lambda rng: rng.choice(values)
 
 
-TIMES: list[tuple[Any, Draw, list[Any]]] = [
+TIMES: list[tuple[Any, Sample, list[Any]]] = [
     (pa.int64(), lambda rng: rng.randint(0, 6), [1, 2]),
     (pa.float64(), quarter, [0.5]),
     (pa.date32(), day, ["2d", "24h"]),
@@ -118,7 +118,7 @@ TIMES: list[tuple[Any, Draw, list[Any]]] = [
 ]
 
 
-AGES: list[tuple[Any, Draw, list[Any], float]] = [
+AGES: list[tuple[Any, Sample, list[Any], float]] = [
     (pa.int64(), lambda rng: rng.randint(0, 20), [1, 7.5], 24.0),
     (pa.float64(), quarter, [0.5], 3.0),
     (pa.date32(), day, ["36h", "900d"], 1709424000.0),
@@ -129,7 +129,7 @@ AGES: list[tuple[Any, Draw, list[Any], float]] = [
 EPISODES = [(pa.string(), one_of("a", "é")), (pa.int64(), one_of(3, 4))]
 
 
-OTHERS: dict[str, tuple[Any, Draw]] = {
+OTHERS: dict[str, tuple[Any, Sample]] = {
     "count": (pa.int64(), lambda rng: rng.randint(0, 5)),
     "weight": (pa.float64(), one_of(0.25, 1.0, 3.0)),
     "task": (pa.string(), one_of("old", "new, too")),
@@ -154,7 +154,7 @@ def logs(draw: st.DrawFn) -> Log:
     said |= {"half_life": None, "as_of": None, "terminal": []}
     said |= {"state": ["the state", "and where"][: rng.choice([1, 1, 2])]}
     said |= {"action": ["what was done", "how"][: rng.choice([1, 1, 2])]}
-    columns: dict[str, tuple[Any, Draw]] = {}
+    columns: dict[str, tuple[Any, Sample]] = {}
     for name in (*said["state"], *said["action"]):
         columns[name] = rng.choice(labels)
         if rng.random() < 0.25:
@@ -189,9 +189,7 @@ def logs(draw: st.DrawFn) -> Log:
     binned = {*said["bins"], *(f"then {name}" for name in said["bins"])}
     for name in {"time", "age", *binned} & columns.keys():  # a column without any value has no type
         rows[0][name] = columns[name][1](rng)
-    if (
-        chained and {"age", *OTHERS} & columns.keys()
-    ):  # which of two that are alike is the later one?
+    if chained and {"age", *OTHERS} & columns.keys():  # which of two equal ones is the later?
         plain = [
             name
             for name in ("episode", "time", *said["state"], *said["action"])
@@ -206,7 +204,7 @@ def logs(draw: st.DrawFn) -> Log:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the drawn files go."""
+    """Where the generated files go."""
     return tmp_path_factory.mktemp("logs")
 
 
@@ -227,7 +225,7 @@ def test_any_table_gives_the_counts_of_a_plain_loop(kind: str, folder: Path, log
 
 
 def transitions(table: Any, **options: Any) -> dict[tuple[Any, ...], float]:
-    """Weight by state, action and next state, whatever the warnings."""
+    """Weight by state, action and next state, with any warnings."""
     said = {"state": "state", "action": "action", **options}
     return {key[1:]: sums[1] for key, sums in labelled(counted(table, said)[0]).items()}
 
@@ -258,7 +256,9 @@ def test_gap_breaks_the_chain(max_gap: float | None, is_followed: bool) -> None:
 
 @pytest.mark.parametrize("column", ["state", "action", "day", "who"])
 def test_missing_value_breaks_the_chain_instead_of_bridging_it(column: str) -> None:
-    """Without the second record's state nothing leads to it or from it; without its action nothing leads from it.
+    """Without its state nothing leads to the second record or from it.
+
+    Without its action nothing leads from it.
 
     Without its time or episode it has no place, and the first is followed by the third.
     """
@@ -327,17 +327,17 @@ def test_order_of_rows_does_not_matter_for_the_weight_of_records_of_the_same_tim
 THEN: dict[str, list[Any]] = EPISODE | {"then": ["b", "c", "d", "a", "f", None]}
 
 
-@pytest.mark.parametrize("beside", [CHAIN, {"episode": "who"}, {"time": "day"}])
-def test_next_state_is_that_of_its_column_whatever_the_episode_says(beside: dict[str, Any]) -> None:
-    """The last record of an episode has one as well; neither its episode nor its time need be known."""
+@pytest.mark.parametrize("order", [CHAIN, {"episode": "who"}, {"time": "day"}])
+def test_next_state_is_that_of_its_column_whichever_episode_it_has(order: dict[str, Any]) -> None:
+    """So does the last record of an episode; episode and time may be missing."""
     given = {"state": "state", "action": "action", "next_state": "then"}
     placeless = THEN | {
         "who": ["ann", None, "ann", "ann", "bob", "bob"],
         "day": [1, 1, 1, None, 1, 2],
     }
     for log in (THEN, placeless):
-        assert counted(log, given | beside)[0] == counted(log, given)[0]
-    assert transitions(placeless, next_state="then", **beside)["d", "y", "a"] == 1
+        assert counted(log, given | order)[0] == counted(log, given)[0]
+    assert transitions(placeless, next_state="then", **order)["d", "y", "a"] == 1
 
 
 @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ def test_next_state_is_that_of_its_column_whatever_the_episode_says(beside: dict
         ({"who": None}, "the log has no column 'who'"),
     ],
 )
-def test_order_that_cannot_be_read_is_refused_beside_a_next_state_too(
+def test_order_that_cannot_be_read_is_refused_with_a_next_state_too(
     change: dict[str, Any], message: str
 ) -> None:
     log = {name: values for name, values in (THEN | change).items() if values is not None}
@@ -475,7 +475,7 @@ def test_weights_as_of_a_later_date() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_seconds_since_1970_do_not_overflow(kind: str, tmp_path: Path) -> None:
-    """Seen from 1970 the weights would be 2 ** 20000; the oldest is 2 ** -20000, which is nothing."""
+    """Seen from 1970 the weights would be 2 ** 20000; the oldest is 2 ** -20000, so zero."""
     now = 20_000 * 86400
     table = KINDS[kind](dated(now, now - 86400, 0, kind=pa.int64()), tmp_path)
     assert aged(table, 86400).weight.tolist() == pytest.approx([1, 0.5, 0])
@@ -544,7 +544,7 @@ def test_quantiles_have_equal_shares(kind: str, folder: Path, values: list[float
     assert found.counts.num_records == len(values)
 
 
-def test_intervals_of_like_edges_can_be_told_apart() -> None:
+def test_intervals_of_like_edges_differ() -> None:
     log = {
         "state": [1_000_000.5, 1_000_001.5],
         "action": ["x", "x"],
@@ -1121,7 +1121,7 @@ def test_log_of_a_single_transition_works_and_is_warned_of() -> None:
 
 
 def test_ties_are_seen_whatever_else_is_missing() -> None:
-    """Of two records of one time the order is that of their labels, not of the rows, even where an age is missing."""
+    """Labels order records of the same time, not rows, even where an age is missing."""
     rows = [("A", 1.0, 0.0), ("B", 2.0, 0.0), ("C", 2.0, None), ("D", 3.0, 0.0)]
     found = set()
     for order in permutations(rows):

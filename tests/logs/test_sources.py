@@ -127,7 +127,7 @@ def test_fraction_after_many_whole_labels_is_not_rounded(write: Write) -> None:
     assert read(path, text_labels=False) == {(1, 2, 1): 3000, (1.5, 2, 1): 1}
 
 
-def test_long_numbers_of_episodes_are_told_apart(write: Write) -> None:
+def test_long_numbers_of_episodes_differ(write: Write) -> None:
     """Two that are the same in floating point."""
     first, second = 2**60, 2**60 + 1
     path = write(f"who,day,s,a\n{first},1,a,x\n{second},2,b,x\n{first},3,c,x\n{second},4,d,x\n")
@@ -143,7 +143,7 @@ def test_empty_fields_are_missing_values_and_blank_lines_are_nothing(write: Writ
         assert read(path) == COUNTS
 
 
-def test_columns_that_are_not_asked_for_may_hold_anything(write: Write) -> None:
+def test_columns_that_are_not_needed_may_hold_anything(write: Write) -> None:
     note = "a very long story " * 20_000
     assert read(write(f"s,a,n,note,\na,x,b,{note},\nb,x,b,,\n")) == {
         ("a", "x", "b"): 1,
@@ -228,7 +228,7 @@ def test_value_that_only_looks_like_a_date_is_refused(write: Write) -> None:
     assert "\n" not in str(error.value)
 
 
-def test_moments_of_a_relation_are_told_apart_whatever_the_clock_of_its_session() -> None:
+def test_moments_of_a_relation_differ_in_any_time_zone_of_its_session() -> None:
     """Clocks go back between the first and the second."""
     connection = duckdb.connect()
     connection.execute("set TimeZone = 'Europe/Prague'")
@@ -281,7 +281,7 @@ def test_files_of_different_kinds_are_refused(write: Write) -> None:
 
 
 def test_name_of_a_file_is_no_glob(write: Write) -> None:
-    """A file that is there is read, and that alone, whatever its name looks like."""
+    """A file that is there is read, and that alone, even if its name looks like a glob."""
     write(TEXT, "log1.csv")
     assert read(write(HEADER + "a,x,b\nb,x,b\n", "log[1].csv")) == {
         ("a", "x", "b"): 1,
@@ -501,7 +501,7 @@ def test_column_of_mixed_types_in_pandas_is_named() -> None:
         read(frame)
 
 
-def test_columns_of_any_table_that_are_not_asked_for_may_hold_anything(write: Write) -> None:
+def test_columns_of_any_table_that_are_not_needed_may_hold_anything(write: Write) -> None:
     notes: list[Any] = [5, "five", None]
     frame = pa.table(COLUMNS).to_pandas()
     frame["note"] = notes

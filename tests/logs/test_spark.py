@@ -54,7 +54,7 @@ CHAIN = {"episode": "episode", "time": "time"}
 
 
 def rows(number: int, **columns: Any) -> list[Row]:
-    """Rows of values drawn from those of each column."""
+    """Rows of values sampled from those of each column."""
     rng = Random(number)
     return [{name: rng.choice(values) for name, values in columns.items()} for _ in range(number)]
 
@@ -103,7 +103,7 @@ LOGS = {
         {"s": pa.float64(), "a": pa.string(), "episode": pa.int64(), "time": pa.date32()},
         DEFAULTS | CHAIN | {"max_gap": "3d", "bins": {"s": [0, 0.5, 1]}},
     ),
-    "next state beside episodes": Log(
+    "next state next to episodes": Log(
         rows(
             40,
             s=["a", "b"],
@@ -181,7 +181,7 @@ OLD = [
 
 
 @pytest.mark.parametrize("times", [HALF_HOURS, OLD], ids=["clocks go back", "before 1970"])
-def test_moments_are_told_apart_whatever_the_clock_of_the_session(
+def test_moments_differ_in_any_time_zone_of_the_session(
     spark: SparkSession, times: list[datetime]
 ) -> None:
     moments = pa.array(times, pa.timestamp("us", "UTC"))
@@ -232,7 +232,7 @@ def test_findings(spark: SparkSession) -> None:
     assert found.findings[0].examples == ({"s": None, "a": "x", "e": 1, "t": 2},)
 
 
-def test_next_states_beside_episodes(spark: SparkSession) -> None:
+def test_next_states_next_to_episodes(spark: SparkSession) -> None:
     columns = {
         "s": list("abba"),
         "a": ["x"] * 4,

@@ -1,4 +1,4 @@
-"""A Spark cluster of two executors, one of them killed in the middle: the counts are exact all the same."""
+"""A Spark cluster of two executors, one of them killed on the way: the counts stay exact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Validation: what a log holds, every kind of finding with its number of rows and examples of them."""
+"""Validation: every kind of finding, with its number of rows and its examples."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def test_episodes_of_one_record() -> None:
     assert finding.examples == ({"row": 6, "s": "a", "a": "x", "who": "eve", "day": 1},)
 
 
-# Next states beside episodes
+# Next states next to episodes
 
 BOTH: dict[str, list[Any]] = EPISODES | {"n": ["b", "a", "b", "a", "b"]}
 SAID: dict[str, Any] = {"next_state": "n"}
@@ -255,7 +255,7 @@ def test_clean_log_with_next_states_and_episodes_has_no_finding() -> None:
 
 
 def test_next_states_that_are_not_those_of_the_next_record() -> None:
-    """Whatever the order of rows; not told of the last record of an episode."""
+    """In any order of rows; the last record of an episode is never one of them."""
     log = changed(BOTH, n={0: "a", 3: "b", 4: "a"})
     finding = only(log, "broken-chain", **SAID)
     assert finding.rows == 2
@@ -331,7 +331,7 @@ def test_every_engine_finds_the_broken_chain(kind: str) -> None:
     ].items()
 
 
-def test_episode_without_time_beside_a_next_state_tells_nothing() -> None:
+def test_episode_without_time_next_to_a_next_state_finds_nothing() -> None:
     broken = changed(BOTH, n={0: "a"}, who={1: None})
     assert findings(broken, **SAID, time=None) == findings(broken, **SAID, episode=None) == {}
 

@@ -41,7 +41,7 @@ def random_choice(number: int) -> Choice:
 
 
 class Walk(gymnasium.Env[Any, Any]):
-    """Ends after some steps; observations and actions of any space, drawn from it."""
+    """Ends after some steps; observations and actions of any space, sampled from it."""
 
     def __init__(self, observation_space: Any, action_space: Any, steps: int = 3) -> None:
         self.observation_space, self.action_space, self.steps = (
@@ -223,7 +223,7 @@ def test_a_rule_drives_the_environment_itself() -> None:
 
 
 def test_learned_from_a_log_the_rule_ends_better_than_the_log() -> None:
-    """Blackjack: the goal is the end, which the observation does not tell."""
+    """Blackjack: the goal is the end, which the observation does not show."""
     system = GymSystem("Blackjack-v1", fields=("mine", "dealer", "ace"), ends=BLACKJACK)
     log = collect(system, random_choice(2), 6000, generator())
     learner = TransferLearner(Goal(targets={"end": {"won": 1.0}})).fit(log.counts)
