@@ -52,7 +52,7 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_evaluate_json(policy: str, shell: Shell) -> None:
-    options = ["--draws", "200", "--horizon", "12", "--importance", "--json"]
+    options = ["--samples", "200", "--horizon", "12", "--importance", "--json"]
     shown = shell("evaluate", policy, LOG, *options)
     assert shown.code == 0
     content: dict[str, Any] = json.loads(shown.out)
@@ -68,7 +68,7 @@ def test_evaluate_json(policy: str, shell: Shell) -> None:
 
 
 def test_evaluate_as_text(policy: str, shell: Shell) -> None:
-    shown = shell("evaluate", policy, LOG, "--draws", "100", "--importance")
+    shown = shell("evaluate", policy, LOG, "--samples", "100", "--importance")
     assert shown.code == 0
     assert "better than what was done" in shown.out
     assert "doubly robust" in shown.out
@@ -79,14 +79,14 @@ def test_not_better_is_exit_code_one(tmp_path: Path, shell: Shell) -> None:
     log.write_text(SHORT_LOG)
     policy = str(tmp_path / "p.safetensors")
     assert shell("learn", str(log), *NEXT_STATES, "--prefer", "a", "-o", policy).code == 0
-    assert shell("evaluate", policy, str(log), "--draws", "100").code == 1
+    assert shell("evaluate", policy, str(log), "--samples", "100").code == 1
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--horizon", "0"], "horizon"),
-        (["--draws", "0"], "samples"),
+        (["--samples", "0"], "samples"),
         (["--propensity", "hour"], "hour"),
         (["--propensity", "nothing"], "nothing"),
     ],
@@ -94,7 +94,7 @@ def test_not_better_is_exit_code_one(tmp_path: Path, shell: Shell) -> None:
 def test_bad_options_are_refused(
     policy: str, options: list[str], message: str, shell: Shell
 ) -> None:
-    shown = shell("evaluate", policy, LOG, "--draws", "20", *options)
+    shown = shell("evaluate", policy, LOG, "--samples", "20", *options)
     assert shown.code == 2
     assert shown.err.startswith("pastwise: ")
     assert message in shown.err
@@ -113,7 +113,7 @@ def test_importance_sampling_needs_episodes(tmp_path: Path, shell: Shell) -> Non
     log.write_text(SHORT_LOG)
     policy = str(tmp_path / "p.safetensors")
     assert shell("learn", str(log), *NEXT_STATES, "--prefer", "a", "-o", policy).code == 0
-    shown = shell("evaluate", policy, str(log), "--draws", "9", "--importance")
+    shown = shell("evaluate", policy, str(log), "--samples", "9", "--importance")
     assert shown.code == 2
     assert "episode" in shown.err
 
@@ -125,7 +125,7 @@ def test_a_log_with_next_states_and_episodes_is_weighted(tmp_path: Path, shell: 
     policy = str(tmp_path / "policy.safetensors")
     columns = [*NEXT_STATES, "--episode", "e", "--time", "t"]
     columns += ["--terminal", "win", "--terminal", "lose"]
-    options = ["--draws", "50", "--importance", "--json"]
+    options = ["--samples", "50", "--importance", "--json"]
 
     # Whole episodes.
     rows = list(zip(*with_next_states(door_episodes()).values(), strict=True))

@@ -123,7 +123,7 @@ def policy_of(goal: Goal, log: Any = "log.csv", **options: Any) -> dict[str, dic
 
 def test_learn_gives_policy_and_support_unrounded(shell: Shell) -> None:
     """By hand: similarities 1, 1/2, 1/2 of mild, cold and warm, and a prior of 3/8 for every action."""
-    content = learned(shell, "--prefer", "mild", "--floor", "0.25", "--prior", "0.125")
+    content = learned(shell, "--prefer", "mild", "--floor", "0.25", "--param", "prior_count=0.125")
     assert list(content)[:5] == ["states", "actions", "policy", "support", "warnings"]
     assert content["states"] == ["cold", "mild", "warm"]
     assert content["actions"] == ["heat", "wait"]
@@ -695,7 +695,7 @@ def test_every_command_and_option_has_its_help(shell: Shell) -> None:
     for name, command in cli.commands.items():
         shown = shell(name, "--help")
         assert (shown.code, shown.err) == (0, "")
-        assert f"{name} [OPTIONS]" in shown.out
+        assert f"pastwise {name} [OPTIONS]" in shown.out
         assert command.help
         for option in command.params:
             assert not isinstance(option, click.Option) or option.help, (name, option.name)
@@ -732,9 +732,18 @@ def test_every_command_and_option_has_its_help(shell: Shell) -> None:
             ["--prefer", "mild", "--forbid", "cold:heat", "--forbid", ":wait"],
             "'cold' without any action",
         ),
-        (["--prefer", "mild", "--prior", "0"], "positive"),
-        (["--prefer", "mild", "--prior", "-1"], "positive"),
-        (["--prefer", "mild", "--prior", "nan"], "positive"),
+        (["--prefer", "mild", "--param", "prior_count=0"], "positive"),
+        (["--prefer", "mild", "--param", "prior_count=-1"], "positive"),
+        (["--prefer", "mild", "--param", "prior_count=nan"], "positive"),
+        (["--prefer", "mild", "--param", "prior_count"], "--param takes two parts"),
+        (["--prefer", "mild", "--param", "prior_count=much"], "number, true or false"),
+        (["--prefer", "mild", "--param", "prior=1"], "TL has no hyper-parameter 'prior'"),
+        (["--prefer", "mild", "--param", "similarity=1"], "similarity must be a function"),
+        (
+            ["--prefer", "mild", "--param", "prior_count=1", "--param", "prior_count=2"],
+            "--param is given twice for 'prior_count'",
+        ),
+        (["--prefer", "mild", "--method", "tl"], "choose one of TL, "),
         (["--prefer", "mild", "--bins", "room"], "--bins"),
         (["--prefer", "mild", "--bins", "room=a,b"], "--bins"),
         (["--prefer", "mild", "--bins", "room="], "--bins"),

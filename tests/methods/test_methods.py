@@ -213,7 +213,7 @@ def test_the_command_line_reaches_every_method(
             == 0
         )
         assert pw.load(other).agent == "TL_foresight"
-        assert call(monkeypatch, "evaluate", policy, str(log), "--draws", "50") in (0, 1)
+        assert call(monkeypatch, "evaluate", policy, str(log), "--samples", "50") in (0, 1)
         capsys.readouterr()
     assert call(monkeypatch, "learn", str(log), *columns, "--method", "SARSA") == 2
     assert "unknown agent 'SARSA'" in capsys.readouterr().err

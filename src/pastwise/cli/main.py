@@ -1,44 +1,46 @@
-"""The command line: parse, call, render. Data on stdout, everything else on stderr."""
+"""The commands: parse, call, print. Results go to stdout, everything else to stderr."""
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import shlex
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from pastwise.cli.options import (
+    CommandWithMethods,
     File,
-    by_name,
-    goal_file,
-    goal_options,
+    GoalOptions,
+    LogOptions,
+    MethodOptions,
+    OtherMethodOptions,
+    is_counts_file,
     json_option,
-    log_options,
     output_option,
-    take_columns,
-    take_counts,
-    take_goal,
-    two_parts,
+    policy_argument,
+    read_past_goals,
+    takes,
 )
-from pastwise.cli.output import print_note, print_table, print_text, print_warning
+from pastwise.cli.output import print_json, print_note, print_table, print_text, print_warning
 from pastwise.cli.study import reproduce, study
 from pastwise.errors import ParameterError, PastwiseError
 from pastwise.report.terminal import progress, spinner
 
 if TYPE_CHECKING:
     from pastwise.data.counts import TransitionCounts
+    from pastwise.evaluation.result import Estimate
     from pastwise.policy.learner import TransferLearner
+    from pastwise.policy.summary import PolicySummary
 
 # Exit codes.
 OK = 0
@@ -59,51 +61,52 @@ def cli() -> None:
     """Turn yesterday's decisions into a policy for today's goal."""
 
 
+# Logs.
+
+
 @cli.command()
-@log_options
+@takes(log=LogOptions)
 @json_option
-def validate(log: str, as_json: bool, **options: Any) -> int:
-    """Tell what there is in a log, what is odd about it, and how to mend it.
+def validate(log: LogOptions, as_json: bool) -> int:
+    """Check a log: what is in it, what is odd about it, and how to fix that.
 
     Exit code 0: nothing found; 1: findings; 2: nothing can be learned from it.
     """
     from pastwise.logs.validate import validate_log
+    from pastwise.report.terminal import findings_table, validation_line
 
-    columns = take_columns(options)
+    columns = log.columns()
     with spinner("Reading"):
-        found = validate_log(log, columns)
-    if as_json:
-        print_text(json.dumps(found.to_dict(), ensure_ascii=False))
-    else:
-        print_text(
-            f"{found.rows:,} rows, {found.transitions:,} distinct transitions, "
-            f"{found.states:,} states, {found.actions:,} actions"
-        )
-        if found.findings:
-            from pastwise.report.terminal import findings_table
+        validation = validate_log(log.path, columns)
 
-            print_table(findings_table(found.findings))
+    if as_json:
+        print_json(validation)
+    else:
+        print_text(validation_line(validation))
+        if validation.findings:
+            print_table(findings_table(validation.findings))
         else:
-            print_text("Nothing odd was found.")
-    return FINDINGS if found.findings else OK
+            print_text("No findings.")
+    return FINDINGS if validation.findings else OK
 
 
 @cli.command()
-@log_options
+@takes(log=LogOptions)
 @output_option
 @json_option
-def count(log: str, output: Path, as_json: bool, **options: Any) -> int:
-    """Count a log, or a part of it, into a file that `merge` and `learn` take."""
+def count(log: LogOptions, output: Path, as_json: bool) -> int:
+    """Count a log, or a part of it, into a file that `merge` and `learn` read."""
     from pastwise.logs.read import read_log
     from pastwise.policy.file import save_counts
 
-    columns = take_columns(options)
+    columns = log.columns()
     with spinner("Reading"):
-        found = read_log(log, columns)
-    save_counts(found.counts, output, found.columns)
-    for finding in found.findings:
+        reading = read_log(log.path, columns)
+    save_counts(reading.counts, output, reading.columns)
+
+    for finding in reading.findings:
         print_warning(f"{finding.message}. {finding.fix}")
-    _tell_counts(found.counts, output, as_json)
+    _show_counts(reading.counts, output, as_json)
     return OK
 
 
@@ -112,42 +115,41 @@ def count(log: str, output: Path, as_json: bool, **options: Any) -> int:
 @output_option
 @json_option
 def merge(parts: tuple[Path, ...], output: Path, as_json: bool) -> int:
-    """Put the counts of several files together, in any order."""
+    """Add up the counts of several files; their order does not matter."""
     from pastwise.policy.file import merge_counts, save_counts
 
     counts, columns = merge_counts(parts)
     save_counts(counts, output, columns)
-    _tell_counts(counts, output, as_json)
+    _show_counts(counts, output, as_json)
     return OK
 
 
-def _tell_counts(counts: TransitionCounts, output: Path, as_json: bool) -> None:
-    sizes = {
-        "records": counts.num_records,
-        "transitions": len(counts.key),
-        "states": len(counts.states),
-        "actions": len(counts.actions),
-    }
-    words = ", ".join(f"{number:,} {name}" for name, number in sizes.items())
-    print_text(json.dumps(sizes) if as_json else f"{words}; the counts are in {output}")
+def _show_counts(counts: TransitionCounts, output: Path, as_json: bool) -> None:
+    """Show how much there is in counts, and where they are."""
+    from pastwise.policy.summary import CountsSummary
+    from pastwise.report.terminal import counts_line
+
+    summary = CountsSummary.of(counts)
+    if as_json:
+        print_json(summary)
+    else:
+        print_text(f"{counts_line(summary)}; the counts are in {output}")
 
 
-@cli.command()
-@log_options
-@goal_options
+# Policies.
+
+
+@cli.command(cls=CommandWithMethods)
+@takes(log=LogOptions, goal=GoalOptions)
 @click.option(
     "--past-goal",
+    "past_goals",
     multiple=True,
     help="With --task: TASK=FILE, the goal of a past task, where it is known.",
 )
+@takes(method=MethodOptions)
 @click.option(
-    "--method", default="TL", show_default=True, help="TL, TL_explore, FPD_learn or TL_foresight."
-)
-@click.option(
-    "--prior", type=float, help="Prior count of every transition; by default the goal's own."
-)
-@click.option(
-    "-o", "--output", type=File, help="File to keep the policy in, such as policy.safetensors."
+    "-o", "--output", type=File, help="File to write the policy to, such as policy.safetensors."
 )
 @click.option("--plots", type=File, help="Folder for figures of the policy.")
 @click.option(
@@ -157,135 +159,127 @@ def _tell_counts(counts: TransitionCounts, output: Path, as_json: bool) -> None:
 )
 @json_option
 def learn(
-    log: str,
-    past_goal: tuple[str, ...],
-    method: str,
-    prior: float | None,
+    log: LogOptions,
+    goal: GoalOptions,
+    past_goals: tuple[str, ...],
+    method: MethodOptions,
     output: Path | None,
     plots: Path | None,
     no_verdict: bool,
     as_json: bool,
-    **options: Any,
 ) -> int:
-    """Learn a policy for a goal from a log."""
-    from pastwise.methods import create
+    """Learn a policy for a goal from a log, or from counts of one."""
     from pastwise.policy.learner import TransferLearner
+    from pastwise.policy.summary import PolicySummary, quick_verdict
 
-    chosen = create(method, **({} if prior is None else {"prior_count": prior}))
-    counted = take_counts(log, options)
-    columns = None if counted else take_columns(options)
-    given = by_name("--past-goal", (two_parts("--past-goal", text, "=") for text in past_goal))
-    past: dict[Any, Any] = {task: goal_file(file) for task, file in given.items()}
-    with take_goal(options) as goal, _reading():
-        learner = TransferLearner(goal, method=chosen, past_goals=past or None, on_unseen="refuse")
-        learner.fit(log, columns=columns) if counted is None else learner.fit_counts(*counted)
-    _keep(learner, output, plots)
-    _show(learner, as_json, output, None if no_verdict else _verdict(learner))
+    learner = TransferLearner(
+        goal.goal(),
+        method=method.create(),
+        past_goals=read_past_goals(past_goals) or None,
+        on_unseen="refuse",
+    )
+    with goal.explaining_labels(), _reading():
+        if log.is_counts:
+            learner.fit_counts(*log.counts())
+        else:
+            learner.fit(log.path, columns=log.columns())
+
+    _save(learner, output, plots)
+    verdict = None if no_verdict else quick_verdict(learner)
+    _show_policy(PolicySummary.of(learner, verdict), output, as_json)
+    return OK
+
+
+@cli.command(cls=CommandWithMethods)
+@policy_argument
+@takes(goal=GoalOptions, method=OtherMethodOptions)
+@output_option
+@json_option
+def retarget(
+    policy: Path, goal: GoalOptions, method: OtherMethodOptions, output: Path, as_json: bool
+) -> int:
+    """Learn a policy for another goal from the counts in a policy file, without the log."""
+    from pastwise.policy.learner import load
+    from pastwise.policy.summary import PolicySummary
+
+    new_goal = goal.goal()
+    learner = load(policy)
+    with goal.explaining_labels():
+        other = learner.retarget(new_goal, method.create(learner.method_))
+    _save(other, output)
+    _show_policy(PolicySummary.of(other), output, as_json)
+    return OK
+
+
+@cli.command()
+@policy_argument
+@click.argument("log")
+@output_option
+@json_option
+def update(policy: Path, log: str, output: Path, as_json: bool) -> int:
+    """Learn from one more log, read with the columns and bins of the first."""
+    from pastwise.policy.learner import load
+    from pastwise.policy.summary import PolicySummary
+
+    learner = load(policy)
+    with _reading():
+        learner.update(log)
+    _save(learner, output)
+    _show_policy(PolicySummary.of(learner), output, as_json)
     return OK
 
 
 @contextmanager
 def _reading() -> Iterator[None]:
-    """While a log is learned from: a sign of life, and no warnings, for findings are shown with the result."""
+    """Show a spinner, and no warnings: findings are shown with the result."""
     with spinner("Reading"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
-@contextmanager
-def _telling() -> Iterator[None]:
-    """Warnings in a line each."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for warning in caught:
-        print_warning(str(warning.message))
-
-
-QUICK_DRAWS, QUICK_STATES = 400, 300
-"""Draws of the short verdict; larger systems go without one."""
-
-
-def _verdict(learner: TransferLearner) -> dict[str, Any]:
-    """The verdict in short, or why there is none."""
-    from pastwise.evaluation.evaluate import MAX_STATES
-
-    number = len(learner.counts_.states)
-    if number > QUICK_STATES:
-        later = "; pastwise evaluate takes its time for one" if number <= MAX_STATES else ""
-        return {"sentence": f"No verdict on so many states ({number:,}){later}."}
-    try:
-        result = learner.evaluate(samples=QUICK_DRAWS)
-    except PastwiseError as error:
-        return {"sentence": f"No verdict: {error}."}
-    return {"sentence": result.sentence, **result.verdict, "alarm": result.alarm}
-
-
-def _keep(learner: TransferLearner, output: Path | None, plots: Path | None = None) -> None:
-    """Write the policy and its figures where they are wanted; if one fails there is none of the other."""
+def _save(learner: TransferLearner, output: Path | None, plots: Path | None = None) -> None:
+    """Write the policy and its figures where requested; if one fails, neither is written."""
     from pastwise._files import staged
-    from pastwise.report.figures import draw_policy
 
     with ExitStack() as stack:
         if plots is not None:
+            from pastwise.report.figures import draw_policy
+
             draw_policy(learner, stack.enter_context(staged(plots)))
         if output is not None:
             learner.save(output)
 
 
-def _show(
-    learner: TransferLearner,
-    as_json: bool,
-    output: Path | None,
-    verdict: dict[str, Any] | None = None,
-) -> None:
-    rule, support = learner.rule_, learner.support()
-    by_similarity = learner.method_.name in (
-        "TL",
-        "TL_explore",
-    )  # planners rest on records, not on similarity
-    notes = [finding.message for finding in learner.findings_] + (
-        support.warnings() if by_similarity else []
-    )
-    if as_json:
-        policy = rule.to_dict()
-        content = {
-            "states": [*policy],
-            "actions": [*next(iter(policy.values()))],
-            "policy": policy,
-            "support": support.to_dict(),
-            "warnings": notes,
-            "method": learner.method_.name,
-        }
-        if verdict is not None:
-            content["verdict"] = verdict
-        print_text(json.dumps(content, ensure_ascii=False, allow_nan=False))
-        return
+def _show_policy(summary: PolicySummary, output: Path | None, as_json: bool) -> None:
+    """Show a policy with what it rests on, and where it is."""
     from pastwise.policy.rule import WEAK
     from pastwise.report.terminal import rule_table
 
-    print_text(repr(learner.goal))
-    print_table(rule_table(rule, support, WEAK))
-    for note in notes:
-        print_warning(note)
-    if verdict is not None:
-        print_text(verdict["sentence"])
+    if as_json:
+        print_json(summary)
+        return
+    print_text(repr(summary.goal))
+    print_table(rule_table(summary.rule, summary.support, WEAK))
+    for warning in summary.warnings:
+        print_warning(warning)
+    if summary.verdict is not None:
+        print_text(summary.verdict.sentence)
     if output is not None:
         print_text(f"The policy is in {output}")
 
 
 @cli.command()
-@click.argument("policy", type=File)
+@policy_argument
 @click.argument("log")
 @click.option(
     "--horizon", type=int, default=100, show_default=True, help="Number of epochs to look ahead."
 )
 @click.option(
-    "--draws",
+    "--samples",
     type=int,
     default=2000,
     show_default=True,
-    help="Models drawn from what the log tells.",
+    help="Number of models to sample from the posterior of the log.",
 )
 @click.option(
     "--seed",
@@ -307,105 +301,83 @@ def evaluate(
     policy: Path,
     log: str,
     horizon: int,
-    draws: int,
+    samples: int,
     seed: int,
     importance: bool,
     propensity: str | None,
     as_json: bool,
 ) -> int:
-    """Tell whether a policy is better than what was done, from a log alone.
+    """Compare a policy with what was done, from a log alone.
 
-    Exit code 0: better than what was done; 1: worse, or it cannot be told; 2: bad input.
+    Exit code 0: better than what was done; 1: worse, or not distinguishable; 2: bad input.
     """
     from pastwise.evaluation.evaluate import require_state_limit
+    from pastwise.policy.file import load_counts
     from pastwise.policy.learner import load
+    from pastwise.report.terminal import value_table
 
     learner = load(policy)
     require_state_limit(len(learner.counts_.states))
-    counted = take_counts(log, {})
-    if counted and (importance or propensity):
+    needs_episodes = importance or propensity is not None
+    if is_counts_file(log) and needs_episodes:
         raise ParameterError(
             f"{log} holds counts, which have no episodes: importance sampling needs the log itself"
         )
-    with _telling(), spinner("Reading"):
-        counts = counted[0] if counted else learner.count(log)
-        estimates = (
-            learner.estimates(log, horizon, propensity, counts)
-            if importance or propensity
-            else None
-        )
-    with progress("Drawing", draws) as advance:
-        result = learner.evaluate(
-            counts, horizon=horizon, samples=draws, seed=seed, on_step=advance
-        )
-    result = replace(result, estimates=estimates) if estimates else result
-    if as_json:
-        print_text(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False))
-    else:
-        from pastwise.report.terminal import value_table
 
+    # Read the log.
+    estimates: Mapping[str, Estimate] = {}
+    with _warning_lines(), spinner("Reading"):
+        counts = load_counts(log)[0] if is_counts_file(log) else learner.count(log)
+        if needs_episodes:
+            estimates = learner.estimates(log, horizon, propensity, counts)
+
+    # Compare on sampled models.
+    with progress("Sampling", samples) as advance:
+        result = learner.evaluate(
+            counts, horizon=horizon, samples=samples, seed=seed, on_step=advance
+        )
+    result = replace(result, estimates=estimates)
+
+    if as_json:
+        print_json(result)
+    else:
         print_text(result.sentence)
         print_table(value_table(result))
     return OK if result.verdict["logged"] == "better" else NOT_BETTER
 
 
+@contextmanager
+def _warning_lines() -> Iterator[None]:
+    """Show each warning as one line."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        print_warning(str(warning.message))
+
+
 @cli.command(context_settings={"ignore_unknown_options": True})
-@click.argument("policy", type=File)
+@policy_argument
 @click.argument("state")
 @click.argument("action", required=False)
 @json_option
 def explain(policy: Path, state: str, action: str | None, as_json: bool) -> int:
-    """Tell which past transitions carry how much of a probability.
+    """Explain the probabilities of actions in a state by the records behind them.
 
     A label may begin with a dash; one that looks like an option, such as -h, goes after --.
     """
     from pastwise.policy.learner import load
 
     explanation = load(policy).explain(state, action)
-    print_text(
-        json.dumps(explanation.to_dict(), ensure_ascii=False) if as_json else str(explanation)
-    )
+    if as_json:
+        print_json(explanation)
+    else:
+        print_text(str(explanation))
     return OK
 
 
 @cli.command()
-@click.argument("policy", type=File)
-@goal_options
-@click.option(
-    "--method", help="TL, TL_explore, FPD_learn or TL_foresight; by default the policy's own."
-)
-@output_option
-@json_option
-def retarget(policy: Path, method: str | None, output: Path, as_json: bool, **options: Any) -> int:
-    """Learn a policy for another goal from what a policy was learned from; the log is not read again."""
-    from pastwise.policy.learner import load
-
-    with take_goal(options) as goal:
-        learner = load(policy).retarget(goal, method)
-    _keep(learner, output)
-    _show(learner, as_json, output)
-    return OK
-
-
-@cli.command()
-@click.argument("policy", type=File)
-@click.argument("log")
-@output_option
-@json_option
-def update(policy: Path, log: str, output: Path, as_json: bool) -> int:
-    """Learn from one more log, with the columns and bins of the first."""
-    from pastwise.policy.learner import load
-
-    learner = load(policy)
-    with _reading():
-        learner.update(log)
-    _keep(learner, output)
-    _show(learner, as_json, output)
-    return OK
-
-
-@cli.command()
-@click.argument("policy", type=File)
+@policy_argument
 @output_option
 def export(policy: Path, output: Path) -> int:
     """Write the rule as a table: .parquet, .csv or .json."""
@@ -415,6 +387,8 @@ def export(policy: Path, output: Path) -> int:
     print_note(f"The rule is in {output}")
     return OK
 
+
+# Studies.
 
 cli.add_command(reproduce)
 cli.add_command(study)

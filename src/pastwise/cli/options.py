@@ -1,12 +1,23 @@
-"""Options of the command line that several commands share, and what they mean."""
+"""Options that several commands share, as frozen dataclasses.
+
+Each field of such a dataclass declares its option, and `takes` gives the options to a command:
+
+    @click.command()
+    @takes(log=LogOptions)
+    def validate(log: LogOptions) -> int: ...
+
+A method of the dataclass makes what the library takes: `Columns`, a `Goal`, a method.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from functools import wraps
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -15,8 +26,60 @@ from pastwise.errors import FileError, GoalLabelError, ParameterError
 
 if TYPE_CHECKING:
     from pastwise.data.counts import TransitionCounts
+    from pastwise.data.space import Label
     from pastwise.goals.goal import Goal
     from pastwise.logs.columns import Columns
+    from pastwise.methods.base import AnyMethod
+
+Command = Callable[..., Any]
+Decorator = Callable[[Command], Command]
+Value = TypeVar("Value")
+
+COUNTS_SUFFIX = ".safetensors"
+"""A log with this suffix is a file of counts."""
+
+CLICK = "click"
+"""Where a field keeps the decorator that declares its option."""
+
+
+def option(*declarations: str, **attributes: Any) -> Any:
+    """A field that an option of the command line sets."""
+    return field(metadata={CLICK: click.option(*declarations, **attributes)})
+
+
+def argument(name: str, **attributes: Any) -> Any:
+    """A field that an argument of the command line sets."""
+    return field(metadata={CLICK: click.argument(name, **attributes)})
+
+
+def takes(**groups: type) -> Decorator:
+    """Give a command groups of options; it receives each group as one value.
+
+    Parameters
+    ----------
+    groups : dataclasses by name
+        The name is that of the command's parameter. Fields are made by `option` and `argument`.
+    """
+
+    def add_options(command: Command) -> Command:
+        @wraps(command)
+        def with_groups(**given: Any) -> Any:
+            for name, group in groups.items():
+                values = {each.name: given.pop(each.name) for each in fields(group)}
+                given[name] = group(**values)
+            return command(**given)
+
+        # The decorator that is applied last comes first in the help.
+        decorated: Command = with_groups
+        for group in reversed(list(groups.values())):
+            for each in reversed(fields(group)):
+                decorated = each.metadata[CLICK](decorated)
+        return decorated
+
+    return add_options
+
+
+# Files and output.
 
 
 class _File(click.Path):
@@ -29,229 +92,339 @@ class _File(click.Path):
 
 
 File = _File(path_type=Path)
-Command = Callable[..., Any]
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else, to stdout."
 )
 output_option = click.option("-o", "--output", type=File, required=True, help="File to write.")
+policy_argument = click.argument("policy", type=File)
 
 
-def log_options(command: Command) -> Command:
-    """The options that say which columns of a log hold what."""
-    options = [
-        click.argument("log", nargs=1),
-        click.option("--state", multiple=True, help="State column; several make a product space."),
-        click.option(
-            "--action", multiple=True, help="Action column; several make a product space."
-        ),
-        click.option(
-            "--next-state", multiple=True, help="Next-state column, one for each state column."
-        ),
-        click.option("--episode", help="Column that tells episodes apart ..."),
-        click.option(
-            "--time",
-            help="... and the one that orders an episode's records. Without --next-state they tell the next state.",
-        ),
-        click.option(
-            "--max-gap",
-            help="Records further apart do not follow each other: a number, or 36h, 2d for dates.",
-        ),
-        click.option("--terminal", multiple=True, help="State in which an episode ends."),
-        click.option("--count", help="Column with the number of records that a row stands for."),
-        click.option("--weight", help="Column with the weight of a record."),
-        click.option("--task", help="Column with the past task of a record."),
-        click.option(
-            "--age", help="Column with the date of a record, or a number; older records weigh less."
-        ),
-        click.option(
-            "--half-life", help="With --age: the span over which a weight halves, such as 90d."
-        ),
-        click.option(
-            "--bins",
-            multiple=True,
-            help="Cut a numeric column: temp=0,10,20, or temp=4 for quartiles.",
-        ),
-        click.option(
-            "--typed-labels",
-            is_flag=True,
-            help="Read labels of a CSV file that look like numbers as numbers.",
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+# The log.
 
 
-def take_columns(options: dict[str, Any]) -> Columns:
-    """Take the log's options out of ``options``."""
-    from pastwise.logs.columns import Columns
+@dataclass(frozen=True)
+class LogOptions:
+    """A log, and which of its columns hold what; see `Columns`."""
 
-    typed = options.pop("typed_labels")
-    bins = by_name("--bins", map(_bins, options.pop("bins")))
-    names = ("episode", "time", "max_gap", "count", "weight", "task", "age", "half_life")
-    plain = {name: options.pop(name) for name in names}
-    state, action, next_state, terminal = (
-        options.pop(n) for n in ("state", "action", "next_state", "terminal")
+    path: str = argument("path", metavar="LOG")
+    state: tuple[str, ...] = option(
+        "--state", multiple=True, help="State column; several make a product space."
     )
-    if not (state and action):
-        raise click.UsageError(
-            f"Missing option '{'--action' if state else '--state'}': which column holds it?"
+    action: tuple[str, ...] = option(
+        "--action", multiple=True, help="Action column; several make a product space."
+    )
+    next_state: tuple[str, ...] = option(
+        "--next-state", multiple=True, help="Next-state column, one for each state column."
+    )
+    episode: str | None = option("--episode", help="Column that names a record's episode.")
+    time: str | None = option(
+        "--time",
+        help="Column that orders the records of an episode. With --episode and without "
+        "--next-state, the next state is the state of the next record.",
+    )
+    max_gap: str | None = option(
+        "--max-gap",
+        help="Records further apart do not follow each other: a number, or 36h, 2d for dates.",
+    )
+    terminal: tuple[str, ...] = option(
+        "--terminal", multiple=True, help="State in which an episode ends."
+    )
+    count: str | None = option(
+        "--count", help="Column with the number of records that a row stands for."
+    )
+    weight: str | None = option("--weight", help="Column with the weight of a record.")
+    task: str | None = option("--task", help="Column with the past task of a record.")
+    age: str | None = option(
+        "--age", help="Column with the date of a record, or a number; older records weigh less."
+    )
+    half_life: str | None = option(
+        "--half-life", help="With --age: the time in which a weight halves, such as 90d."
+    )
+    bins: tuple[str, ...] = option(
+        "--bins",
+        multiple=True,
+        help="Cut a numeric column: temp=0,10,20 at these edges, temp=4 into quartiles.",
+    )
+    typed_labels: bool = option(
+        "--typed-labels",
+        is_flag=True,
+        help="Read labels of a CSV file that look like numbers as numbers.",
+    )
+
+    @property
+    def is_counts(self) -> bool:
+        """Whether the log is a file of counts, as `pastwise count` writes it."""
+        return is_counts_file(self.path)
+
+    def columns(self) -> Columns:
+        """Which columns hold what."""
+        from pastwise.logs.columns import Columns
+
+        for name, given in (("--state", self.state), ("--action", self.action)):
+            if not given:
+                raise click.UsageError(f"Missing option '{name}': which column holds it?")
+        return Columns.of(
+            self.state,
+            self.action,
+            self.next_state,
+            episode=self.episode,
+            time=self.time,
+            max_gap=self.max_gap,
+            terminal=list(self.terminal),
+            count=self.count,
+            weight=self.weight,
+            task=self.task,
+            age=self.age,
+            half_life=self.half_life,
+            bins=_unique("--bins", [_parse_bins(text) for text in self.bins]),
+            text_labels=not self.typed_labels,
         )
-    return Columns.of(
-        state,
-        action,
-        next_state,
-        terminal=list(terminal),
-        bins=bins,
-        text_labels=not typed,
-        **plain,
-    )
+
+    def counts(self) -> tuple[TransitionCounts, Columns | None]:
+        """The counts of a file of counts; it knows its columns, so none may be given."""
+        from pastwise.policy.file import load_counts
+
+        for each in fields(self):
+            if each.name != "path" and getattr(self, each.name):
+                name = each.name.replace("_", "-")
+                raise ParameterError(
+                    f"{self.path} holds counts, whose columns are known; leave out --{name}"
+                )
+        return load_counts(self.path)
 
 
-def take_counts(
-    log: str, options: dict[str, Any]
-) -> tuple[TransitionCounts, Columns | None] | None:
-    """Counts that were made before, where the log is a file of them; their columns are known, and none may be given."""
-    from pastwise.policy.file import load_counts
+def is_counts_file(path: str) -> bool:
+    """Whether a log is a file of counts."""
+    return Path(path).suffix == COUNTS_SUFFIX
 
-    if Path(log).suffix != ".safetensors":
-        return None
-    names = (
-        "state",
-        "action",
-        "next_state",
-        "episode",
-        "time",
-        "max_gap",
-        "terminal",
-        "count",
-        "weight",
-        "task",
-    )
-    given = [
-        name
-        for name in (*names, "age", "half_life", "bins", "typed_labels")
-        if options.pop(name, None)
-    ]
-    if given:
+
+def _parse_bins(text: str) -> tuple[str, list[float] | int]:
+    """A column with its edges, which may be infinite, or with a number of bins."""
+    name, mark, values = text.rpartition("=")
+    bins = _parse_edges(values)
+    if not mark or bins is None:
         raise ParameterError(
-            f"{log} holds counts, whose columns are known; leave out --{given[0].replace('_', '-')}"
-        )
-    return load_counts(log)
-
-
-def _bins(text: str) -> tuple[str, list[float] | int]:
-    """A column with its edges, of which the outer ones may be infinite, or with a whole number of bins."""
-    name, found, values = text.rpartition("=")
-    try:
-        bins = [float(value) for value in values.split(",")] if "," in values else int(values)
-    except ValueError:
-        found = ""
-    if not found or (isinstance(bins, list) and any(map(isnan, bins))):
-        raise ParameterError(
-            f"--bins takes a column with edges or a whole number of bins, as in temp=0,10,20 or temp=4; got {text!r}"
+            "--bins takes a column with edges or a whole number of bins, "
+            f"as in temp=0,10,20 or temp=4; got {text!r}"
         )
     return name, bins
 
 
-def goal_options(command: Command) -> Command:
-    """The options that say what is wanted."""
-    options = [
-        click.option("--goal", "goal_file", type=File, help="TOML file with the goal."),
-        click.option("--prefer", multiple=True, help="State to be in, or state=weight."),
-        click.option(
-            "--floor", type=float, help="Probability of every state that is not preferred."
-        ),
-        click.option(
-            "--forbid",
-            multiple=True,
-            help="state:action that must not be taken; :action for every state.",
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-@contextmanager
-def take_goal(options: dict[str, Any]) -> Iterator[Goal]:
-    """Take the goal's options out of ``options``.
-
-    An unknown label may be half of a label that contains = or :, which separate the parts of an
-    option. The error then says where such labels go.
-    """
-    marked = {
-        "prefer": any("=" in text for text in options["prefer"]),
-        "forbid": any(text.count(":") > 1 for text in options["forbid"]),
-    }
-    goal = _goal(options)
+def _parse_edges(values: str) -> list[float] | int | None:
+    """Several numbers, or one whole number; None if it is neither."""
     try:
-        yield goal
-    except GoalLabelError as error:
-        if marked.get(error.part):
-            error.advice = "labels with = or : go in a goal file"
-        raise
+        if "," not in values:
+            return int(values)
+        edges = [float(value) for value in values.split(",")]
+    except ValueError:
+        return None
+    return None if any(isnan(edge) for edge in edges) else edges
 
 
-def _goal(options: dict[str, Any]) -> Goal:
-    from pastwise.goals.goal import Goal
+# The goal.
 
-    file, prefer, floor, forbid = (
-        options.pop(name) for name in ("goal_file", "prefer", "floor", "forbid")
+
+@dataclass(frozen=True)
+class GoalOptions:
+    """What is wanted; see `Goal`."""
+
+    goal_file: str | None = option(
+        "--goal", "goal_file", type=_File(path_type=str), help="TOML file with the goal."
     )
-    if file is not None:
-        if prefer or forbid or floor is not None:
-            raise ParameterError(
-                "give the goal either as a file or by --prefer, --floor and --forbid, not both"
-            )
-        return goal_file(file)
-    if not prefer:
-        raise ParameterError("what is wanted? Give --prefer STATE or --goal FILE")
-    pairs = [two_parts("--forbid", text, ":") for text in forbid]
-    return Goal(
-        prefer=by_name("--prefer", map(_weighted, prefer)),
-        floor=floor,
-        forbid=tuple((state or None, action) for state, action in pairs),
+    prefer: tuple[str, ...] = option(
+        "--prefer", multiple=True, help="State to be in, or state=weight."
+    )
+    floor: float | None = option(
+        "--floor", type=float, help="Probability of every state that is not preferred."
+    )
+    forbid: tuple[str, ...] = option(
+        "--forbid",
+        multiple=True,
+        help="state:action that must not be taken; :action for every state.",
     )
 
+    def goal(self) -> Goal:
+        """The goal, from the file or from the other options."""
+        from pastwise.goals.goal import Goal
 
-def goal_file(path: str | Path) -> Goal:
-    """The goal that is in a TOML file."""
+        is_given_by_options = bool(self.prefer or self.forbid or self.floor is not None)
+        if self.goal_file is not None:
+            if is_given_by_options:
+                raise ParameterError(
+                    "give the goal either as a file or by --prefer, --floor and --forbid, not both"
+                )
+            return read_goal(self.goal_file)
+        if not self.prefer:
+            raise ParameterError("what is wanted? Give --prefer STATE or --goal FILE")
+        forbidden = [_split_last("--forbid", text, ":") for text in self.forbid]
+        return Goal(
+            prefer=_unique("--prefer", [_parse_weight(text) for text in self.prefer]),
+            floor=self.floor,
+            forbid=tuple((state or None, action) for state, action in forbidden),
+        )
+
+    @contextmanager
+    def explaining_labels(self) -> Iterator[None]:
+        """While the goal meets the labels of a log: say where labels with = or : go.
+
+        An unknown label may be half of a label that contains one of these marks, which separate
+        the parts of an option.
+        """
+        has_marks = {
+            "prefer": any("=" in text for text in self.prefer),
+            "forbid": any(text.count(":") > 1 for text in self.forbid),
+        }
+        try:
+            yield
+        except GoalLabelError as error:
+            if has_marks.get(error.part):
+                error.advice = "labels with = or : go in a goal file"
+            raise
+
+
+def read_goal(path: str | Path) -> Goal:
+    """The goal in a TOML file."""
     from pastwise.goals.goal import Goal
 
     if Path(path).is_dir():
         raise FileError(f"{path} is a folder; name a file with a goal")
-    if not Path(path).is_file():
+    if not Path(path).exists():
         raise FileError(f"no such file: {path}")
     return Goal.from_toml(path)
 
 
-def _weighted(text: str) -> tuple[str, float]:
+def read_past_goals(texts: Iterable[str]) -> dict[Label, Goal]:
+    """Goals of past tasks, each given as TASK=FILE."""
+    files = _unique("--past-goal", [_split_last("--past-goal", text, "=") for text in texts])
+    return {task: read_goal(file) for task, file in files.items()}
+
+
+def _parse_weight(text: str) -> tuple[str, float]:
+    """A state with its weight, which is 1 unless it is given."""
     if "=" not in text:
         return text, 1.0
-    label, weight = two_parts("--prefer", text, "=")
+    label, weight = _split_last("--prefer", text, "=")
     try:
         return label, float(weight)
     except ValueError:
         raise ParameterError(
-            f"--prefer takes a state or state=weight; {weight!r} is no number (labels with = go in a file)"
+            f"--prefer takes a state or state=weight; {weight!r} is no number "
+            "(labels with = go in a goal file)"
         ) from None
 
 
-def two_parts(option: str, text: str, mark: str) -> tuple[str, str]:
-    """What is before and after the last mark in an option's text."""
+# The method.
+
+
+class _MethodOption(click.Option):
+    """Names the registered methods; they are looked up only when the help is shown."""
+
+    def make_metavar(self, ctx: click.Context) -> str:
+        from pastwise.methods import names
+
+        return f"[{'|'.join(names())}]"
+
+
+class CommandWithMethods(click.Command):
+    """A command whose help ends with a list of the registered methods."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the name and summary of each method."""
+        from pastwise.methods import entries, names
+
+        known = entries()
+        with formatter.section("Methods"):
+            formatter.write_dl([(name, known[name].summary) for name in names()])
+
+
+def _method_field(default: str | None, description: str) -> Any:
+    return option(
+        "--method",
+        cls=_MethodOption,
+        default=default,
+        show_default=default is not None,
+        help=description,
+    )
+
+
+def _parameters_field() -> Any:
+    return option(
+        "--param",
+        "parameters",
+        metavar="NAME=VALUE",
+        multiple=True,
+        help="Hyper-parameter of the method: a number, true or false, as in prior_count=5.",
+    )
+
+
+@dataclass(frozen=True)
+class MethodOptions:
+    """How to learn: a method and its hyper-parameters."""
+
+    method: str = _method_field("TL", "How to learn; the methods are listed below.")
+    parameters: tuple[str, ...] = _parameters_field()
+
+    def create(self) -> AnyMethod:
+        """The method."""
+        from pastwise.methods import create
+
+        return create(self.method, **_parse_parameters(self.parameters))
+
+
+@dataclass(frozen=True)
+class OtherMethodOptions:
+    """How to learn anew; by default as before."""
+
+    method: str | None = _method_field(None, "How to learn; by default the policy's own method.")
+    parameters: tuple[str, ...] = _parameters_field()
+
+    def create(self, present: AnyMethod) -> AnyMethod:
+        """The named method, or the present one with some hyper-parameters replaced."""
+        from pastwise.methods import create
+        from pastwise.methods.registry import from_settings, to_settings
+
+        parameters = _parse_parameters(self.parameters)
+        if self.method is not None:
+            return create(self.method, **parameters)
+        return from_settings({**to_settings(present), **parameters})
+
+
+def _parse_parameters(texts: Iterable[str]) -> dict[str, float]:
+    """Hyper-parameters by name."""
+    pairs = [_split_last("--param", text, "=") for text in texts]
+    return _unique("--param", [(name, _parse_value(name, text)) for name, text in pairs])
+
+
+def _parse_value(name: str, text: str) -> float:
+    """A whole number, a number, or a truth value."""
+    truth = {"true": True, "false": False}
+    if text.lower() in truth:
+        return truth[text.lower()]
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    raise ParameterError(f"--param {name} takes a number, true or false; got {text!r}")
+
+
+# Texts of two parts.
+
+
+def _split_last(name: str, text: str, mark: str) -> tuple[str, str]:
+    """What is before and after the last mark in the text of an option."""
     before, found, after = text.rpartition(mark)
     if not found or not after:
-        raise ParameterError(f"{option} takes two parts with {mark!r} between; got {text!r}")
+        raise ParameterError(f"{name} takes two parts with {mark!r} between; got {text!r}")
     return before, after
 
 
-def by_name(option: str, pairs: Iterable[tuple[str, Any]]) -> dict[Any, Any]:
-    """Values by name; a name that is given twice is refused."""
-    values: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in values:
-            raise ParameterError(f"{option} is given twice for {name!r}")
-        values[name] = value
+def _unique(name: str, pairs: Iterable[tuple[str, Value]]) -> dict[str, Value]:
+    """Values by key; a key that is given twice is refused."""
+    values: dict[str, Value] = {}
+    for key, value in pairs:
+        if key in values:
+            raise ParameterError(f"{name} is given twice for {key!r}")
+        values[key] = value
     return values

@@ -26,7 +26,7 @@ from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
 from pastwise.logs.columns import Columns
 from pastwise.logs.findings import Finding
-from pastwise.methods.base import AnyMethod
+from pastwise.methods.base import RECORDS, AnyMethod
 from pastwise.methods.registry import create
 from pastwise.policy.explanation import Explanation
 from pastwise.policy.file import load_policy, save_policy
@@ -288,6 +288,12 @@ class TransferLearner:
     def similarity_(self) -> Similarity:
         """How well a transition serves the goal, as the method sees it."""
         return self._fitted.settings.similarity
+
+    @property
+    def rests_on_similarity_(self) -> bool:
+        """Whether the similarity of records carries the rule, as with TL."""
+        plan = self._fitted.plan()
+        return plan.adds_up and RECORDS in plan.parts
 
     @property
     def columns_(self) -> Columns | None:

@@ -16,8 +16,26 @@ if TYPE_CHECKING:
     from pastwise._numerics.interval import Interval
     from pastwise.evaluation.result import Evaluation
     from pastwise.logs.findings import Finding
+    from pastwise.logs.validate import Validation
     from pastwise.policy.rule import Rule
+    from pastwise.policy.summary import CountsSummary
     from pastwise.policy.support import Support
+
+
+def counts_line(summary: CountsSummary) -> str:
+    """How much there is in counts."""
+    return (
+        f"{summary.records:,} records, {summary.transitions:,} transitions, "
+        f"{summary.states:,} states, {summary.actions:,} actions"
+    )
+
+
+def validation_line(validation: Validation) -> str:
+    """How much there is in a log."""
+    return (
+        f"{validation.rows:,} rows, {validation.transitions:,} distinct transitions, "
+        f"{validation.states:,} states, {validation.actions:,} actions"
+    )
 
 
 def rule_table(rule: Rule, support: Support, weak: float, max_rows: int = 40) -> Table:

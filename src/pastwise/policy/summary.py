@@ -1,0 +1,163 @@
+"""What a user is shown after learning or counting, as typed results.
+
+The command line prints them; `to_dict` is the form that JSON and other interfaces share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pastwise.data.counts import TransitionCounts
+from pastwise.data.space import key_of
+from pastwise.errors import PastwiseError
+from pastwise.evaluation.evaluate import MAX_STATES
+from pastwise.evaluation.verdict import Verdict
+from pastwise.goals.goal import Goal
+from pastwise.policy.learner import TransferLearner
+from pastwise.policy.rule import Rule
+from pastwise.policy.support import Support
+
+
+@dataclass(frozen=True)
+class CountsSummary:
+    """How much there is in counts.
+
+    Attributes
+    ----------
+    records : int
+        Number of records.
+    transitions : int
+        Number of distinct transitions.
+    states, actions : int
+        Number of states and of actions.
+    """
+
+    records: int
+    transitions: int
+    states: int
+    actions: int
+
+    @classmethod
+    def of(cls, counts: TransitionCounts) -> CountsSummary:
+        """The summary of these counts."""
+        return cls(
+            records=counts.num_records,
+            transitions=len(counts.key),
+            states=len(counts.states),
+            actions=len(counts.actions),
+        )
+
+    def to_dict(self) -> dict[str, int]:
+        """Plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class QuickVerdict:
+    """Whether a rule is better than what was done, from few samples.
+
+    Attributes
+    ----------
+    sentence : str
+        The verdict as a sentence, or why there is none.
+    logged, random : Verdict, optional
+        Against what was done, and against acting at random; None without a verdict.
+    alarm : bool, optional
+        Whether negative transfer is likely.
+    """
+
+    sentence: str
+    logged: Verdict | None = None
+    random: Verdict | None = None
+    alarm: bool | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; without a verdict, the sentence alone."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def quick_verdict(
+    learner: TransferLearner, *, samples: int = 400, max_states: int = 300
+) -> QuickVerdict:
+    """A verdict in a second or two, on the log that the rule was learned from.
+
+    Parameters
+    ----------
+    samples : int
+        Sampled models. With 400 of them, ten lie outside a 95 % interval on either side.
+    max_states : int
+        Larger systems get no verdict here, because it would take longer than learning.
+    """
+    num_states = len(learner.counts_.states)
+    if num_states > max_states:
+        sentence = f"No verdict on so many states ({num_states:,})"
+        if num_states <= MAX_STATES:
+            sentence += "; run pastwise evaluate for one, which takes longer"
+        return QuickVerdict(f"{sentence}.")
+    try:
+        result = learner.evaluate(samples=samples)
+    except PastwiseError as error:
+        return QuickVerdict(f"No verdict: {error}.")
+    return QuickVerdict(
+        sentence=result.sentence,
+        logged=result.verdict["logged"],
+        random=result.verdict["random"],
+        alarm=result.alarm,
+    )
+
+
+@dataclass(frozen=True)
+class PolicySummary:
+    """A learned policy with what it rests on.
+
+    Attributes
+    ----------
+    goal : Goal
+    method : str
+        Name of the method.
+    rule : Rule
+    support : Support
+        What the rule of each state rests on.
+    warnings : tuple of str
+        What was odd in the log, and states whose rule rests on too little.
+    verdict : QuickVerdict, optional
+        Whether the rule is better than what was done.
+    """
+
+    goal: Goal
+    method: str
+    rule: Rule
+    support: Support
+    warnings: tuple[str, ...]
+    verdict: QuickVerdict | None = None
+
+    @classmethod
+    def of(cls, learner: TransferLearner, verdict: QuickVerdict | None = None) -> PolicySummary:
+        """The summary of what a learner has learned."""
+        support = learner.support()
+        warnings = [finding.message for finding in learner.findings_]
+        if learner.rests_on_similarity_:
+            warnings += support.warnings()
+        return cls(
+            goal=learner.goal,
+            method=learner.method_.name,
+            rule=learner.rule_,
+            support=support,
+            warnings=tuple(warnings),
+            verdict=verdict,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; labels by their keys."""
+        content: dict[str, Any] = {
+            "states": [key_of(state) for state in self.rule.states.labels],
+            "actions": [key_of(action) for action in self.rule.actions.labels],
+            "policy": self.rule.to_dict(),
+            "support": self.support.to_dict(),
+            "warnings": list(self.warnings),
+            "method": self.method,
+        }
+        if self.verdict is not None:
+            content["verdict"] = self.verdict.to_dict()
+        return content
