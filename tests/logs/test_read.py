@@ -857,6 +857,7 @@ GOOD = {"s": ["a", "a", "b"], "a": ["x", "x", "y"], "n": ["b", "b", "a"]}
         ("count", None, "the count column 'c' has missing values"),
         ("count", np.nan, "the count column 'c' has missing values"),
         ("count", np.inf, "the count column 'c' has"),
+        ("count", 2.0**63, r"the count column 'c' has values that sum to 2\^63 or more"),
         ("weight", 0.0, "the weight column 'c' has values that are not positive"),
         ("weight", -1.0, "the weight column 'c' has values that are not positive"),
         ("weight", -np.inf, "the weight column 'c' has values that are not positive"),

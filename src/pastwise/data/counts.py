@@ -7,7 +7,8 @@ order of the records; `Transitions` carries the last few where order matters.
 
 A transition is stored as one integer, its `key`: the flat index into
 ``[..., state, action, next_state]``. Leading axes are independent logs, so that a single
-`TransitionCounts` can hold the logs of ten thousand simulated runs.
+`TransitionCounts` can hold the logs of ten thousand simulated runs. Keys have 64 bits: spaces with
+more possible transitions are refused, and so are sums of records or weights that no number holds.
 """
 
 from __future__ import annotations
@@ -33,6 +34,16 @@ from pastwise._numerics.arrays import (
 from pastwise.data.records import Transitions
 from pastwise.data.space import Space
 from pastwise.errors import ParameterError
+
+KEY_LIMIT = 2**63
+"""Number of keys that 64-bit integers distinguish; also the limit of a number of records."""
+
+SUM_ROUNDING = 1e-6
+"""Relative rounding that sums of weights may have: far more than adding a billion numbers in any
+order gives."""
+
+UNDERFLOW = 1e-290
+"""Sums of squares below this have lost digits to underflow; nothing is concluded from them."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +122,7 @@ class TransitionCounts:
     decay: Decay | None = None
 
     def __post_init__(self) -> None:
+        _require_key_range(prod(self.shape), len(self.states), len(self.actions))
         for name in ("key", "records", "weight", "weight_squared", "terminal"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
@@ -161,6 +173,7 @@ class TransitionCounts:
 
         # One entry for each record; those of one transition are then merged.
         shape = state_index.shape[:-1]
+        _require_key_range(prod(shape), len(states), len(actions))
         batch = np.arange(prod(shape)).reshape(*shape, 1)
         key = flat_key(
             batch, state_index, action_index, next_state_index, len(states), len(actions)
@@ -171,7 +184,7 @@ class TransitionCounts:
             key=key.ravel(),
             records=np.ones(state_index.size, dtype=np.int64),
             weight=each_weight.flatten(),
-            weight_squared=each_weight.ravel() ** 2,
+            weight_squared=_squared(each_weight.ravel()),
             shape=shape,
         )
         return counts._merge_repeated_keys()
@@ -202,6 +215,8 @@ class TransitionCounts:
             How the weights decrease with age.
         """
         records, weight, weight_squared = sums
+        shape = () if tasks is None else (len(tasks),)
+        _require_key_range(prod(shape), len(states), len(actions))
         counts = cls(
             states,
             actions,
@@ -209,7 +224,7 @@ class TransitionCounts:
             records=records,
             weight=weight,
             weight_squared=weight_squared,
-            shape=() if tasks is None else (len(tasks),),
+            shape=shape,
             tasks=tasks,
             decay=decay,
         )
@@ -228,6 +243,7 @@ class TransitionCounts:
 
     def _merge_repeated_keys(self) -> TransitionCounts:
         """The same counts with each key once, in ascending order."""
+        self._require_finite_sums()
         if (self.key[1:] > self.key[:-1]).all():
             return self
 
@@ -243,10 +259,65 @@ class TransitionCounts:
         return replace(
             counts,
             key=counts.key[is_first],
-            records=group_sum(group, counts.records, number).astype(np.int64),
+            records=np.add.reduceat(counts.records, np.flatnonzero(is_first)),
             weight=group_sum(group, counts.weight, number),
             weight_squared=group_sum(group, counts.weight_squared, number),
         )
+
+    def _require_finite_sums(self) -> None:
+        """Refuse records and weights whose sums no number holds."""
+        if float(self.records.sum(dtype=np.float64)) >= KEY_LIMIT:
+            raise ParameterError(
+                "a log of 2^63 records or more cannot be counted; use smaller counts, and a weight"
+            )
+        with np.errstate(over="ignore"):
+            total = float(self.weight.sum() + self.weight_squared.sum())
+        if not isfinite(total):
+            raise ParameterError(
+                "the sum of the weights, or of their squares, is too large for a number; "
+                "divide all weights by the largest"
+            )
+
+    def require_possible(self) -> None:
+        """Refuse what no log can lead to: for counts that come from outside.
+
+        Keys ascend within the possible transitions; each transition has at least one record and a
+        positive weight (zero only where old weights have decayed to nothing); n weights of sum w
+        have a sum of squares between w^2 / n and w^2; no record leaves a terminal state.
+        """
+        # Columns: of one length, finite, not negative.
+        for name in ("key", "records", "weight", "weight_squared"):
+            values = getattr(self, name)
+            if values.ndim != 1 or values.shape != self.key.shape:
+                raise ParameterError(f"{name} has the wrong shape {values.shape}")
+            if not (np.isfinite(values).all() and (values >= 0).all()):
+                raise ParameterError(f"{name} has negative or undefined values")
+
+        # Keys.
+        num_keys = prod(self.shape) * self._keys_per_log
+        is_in_order = (self.key[1:] > self.key[:-1]).all()
+        if not is_in_order or not (self.key < num_keys).all():
+            raise ParameterError("the keys of the transitions are out of order or out of range")
+
+        # Sums of each transition, and of all.
+        self._require_finite_sums()
+        if not (self.records > 0).all():
+            raise ParameterError("a transition has no record")
+        if self.decay is None and not (self.weight > 0).all():
+            raise ParameterError("a transition has no weight")
+        largest = _squared(self.weight) * (1 + SUM_ROUNDING) + UNDERFLOW
+        smallest = self.weight / self.records * self.weight * (1 - SUM_ROUNDING) - UNDERFLOW
+        squares_fit = (self.weight_squared <= largest) & (self.weight_squared >= smallest)
+        if not squares_fit.all():
+            raise ParameterError("a sum of squared weights does not fit the sum of the weights")
+
+        # Terminal states.
+        terminal = self.terminal
+        is_inside = terminal.ndim == 1 and ((terminal >= 0) & (terminal < len(self.states))).all()
+        if not is_inside or not (terminal[1:] > terminal[:-1]).all():
+            raise ParameterError("the terminal states are out of order or out of range")
+        if np.isin(self.state, terminal).any():
+            raise ParameterError("a record leaves a terminal state")
 
     # The distinct transitions
 
@@ -427,6 +498,7 @@ class TransitionCounts:
             new_task = tasks.indices(self.tasks.labels)
             batch = new_task[self.batch]
             shape = (len(tasks),)
+        _require_key_range(prod(shape), len(states), len(actions))
 
         key = flat_key(
             batch,
@@ -450,7 +522,9 @@ class TransitionCounts:
     def __add__(self, other: TransitionCounts) -> TransitionCounts:
         """Both logs together.
 
-        Labels are united. Weights that decrease with age are taken as of the later date.
+        Labels are united. Weights that decrease with age are taken as of the later date. A state
+        that is terminal in one log is terminal in both together: records of the other log that
+        leave it do not count.
         """
         self._require_same_kind(other)
 
@@ -470,8 +544,8 @@ class TransitionCounts:
             two = two.as_of(later)
 
         terminal = np.union1d(one.terminal, two.terminal)
-        both = replace(one, terminal=terminal)
-        return both._append(two.key, two.records, two.weight, two.weight_squared)
+        both = one._append(two.key, two.records, two.weight, two.weight_squared)
+        return both.ending_in(terminal) if len(terminal) else both
 
     def _require_same_kind(self, other: TransitionCounts) -> None:
         """Refuse to add counts of which one has tasks, leading axes or a decay unlike the other."""
@@ -517,10 +591,30 @@ def flat_key(
     num_states: int,
     num_actions: int,
 ) -> IntArray:
-    """Flat index of transitions into ``[*shape, state, action, next_state]``."""
+    """Flat index of transitions into ``[*shape, state, action, next_state]``.
+
+    The caller has made sure that there are no more than `KEY_LIMIT` of them.
+    """
     return np.asarray(
         ((batch * num_states + state) * num_actions + action) * num_states + next_state
     )
+
+
+def _require_key_range(num_logs: int, num_states: int, num_actions: int) -> None:
+    """Refuse spaces whose transitions 64-bit keys cannot tell apart."""
+    num_keys = num_logs * num_states * num_actions * num_states
+    if num_keys >= KEY_LIMIT:
+        raise ParameterError(
+            f"{num_logs:,} logs or tasks with {num_states:,} states and {num_actions:,} actions "
+            f"have {num_keys:.2g} possible transitions; the limit is 2^63, about 9.2e+18. "
+            "Join states or actions into fewer, for instance with bins"
+        )
+
+
+def _squared(weight: FloatArray) -> FloatArray:
+    """Squares of weights; those that overflow are refused where they are summed."""
+    with np.errstate(over="ignore"):
+        return np.asarray(weight**2)
 
 
 def _checked_indices(name: str, values: ArrayLike, size: int) -> IntArray:

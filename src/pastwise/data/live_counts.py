@@ -7,9 +7,12 @@ length, and so does reading the counts of a single state and action.
 
 from __future__ import annotations
 
+from math import isfinite
+
 import numpy as np
 
 from pastwise.data.counts import TransitionCounts
+from pastwise.errors import ParameterError
 
 Sums = list[float]
 """Number of records, sum of weights and sum of squared weights of a transition."""
@@ -31,16 +34,25 @@ class LiveCounts:
         self._base = counts
         self._num_states = len(counts.states)
         self._num_actions = len(counts.actions)
+        self._total_weight = float(counts.weight.sum() + counts.weight_squared.sum())
         self._added: dict[int, dict[int, Sums]] = {}  # row -> key -> sums
 
     def add(self, state: int, action: int, next_state: int, weight: float) -> None:
-        """Take in one record, given by index."""
+        """Take in one record, given by index; a weight that makes sums overflow is refused."""
+        total_weight = self._total_weight + weight + weight * weight
+        if not isfinite(total_weight):
+            raise ParameterError(
+                f"with the weight {weight} the sum of the weights, or of their squares, "
+                "is too large for a number; use smaller weights"
+            )
+        self._total_weight = total_weight
+
         row = self._row_of(state, action)
         key = row * self._num_states + next_state
         sums = self._added.setdefault(row, {}).setdefault(key, [0, 0.0, 0.0])
         sums[0] += 1
         sums[1] += weight
-        sums[2] += weight**2
+        sums[2] += weight * weight
 
     def row(self, state: int, action: int) -> TransitionCounts:
         """The counts of one state and action alone."""

@@ -70,13 +70,32 @@ def checked_label(label: object) -> Label:
         label = label.item()
     if isinstance(label, tuple):
         return tuple(checked_label(part) for part in label)
-    if isinstance(label, (str, int)):
+    if isinstance(label, str):
+        require_unicode(label)
+        return label
+    if isinstance(label, int):
         return label
     if isinstance(label, float) and isfinite(label):
         return label
-    raise LabelError(
+    raise _no_label(label)
+
+
+def _no_label(label: object) -> LabelError:
+    return LabelError(
         f"{label!r} is no label: a label is text, a finite number, a boolean, or a tuple of these"
     )
+
+
+def require_unicode(text: str) -> None:
+    """Refuse text with half a surrogate pair, which is no character and cannot be written."""
+    if text.isascii():
+        return
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise LabelError(
+            f"{text!r} has half of a surrogate pair, which is no character; replace it"
+        ) from None
 
 
 def sort_key(label: Label) -> tuple[object, ...]:
@@ -131,8 +150,9 @@ class Space:
         # Labels that are their own indices need no dictionary, however many there are.
         if all(type(label) is int and label == index for index, label in enumerate(self.labels)):
             object.__setattr__(self, "labels", range(len(self.labels)))
+            return
 
-        if len(self._index) != len(self.labels):
+        if len(_distinct_labels(self.labels)) != len(self.labels):
             repeated = next(
                 label for index, label in enumerate(self.labels) if self._index[label] != index
             )
@@ -153,7 +173,7 @@ class Space:
     @classmethod
     def sorted(cls, labels: Iterable[Label], fields: tuple[str, ...] = ()) -> Space:
         """The distinct labels, sorted by `sort_key`."""
-        return cls(sorted(set(labels), key=sort_key), fields)
+        return cls(sorted(_distinct_labels(list(labels)), key=sort_key), fields)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -207,7 +227,10 @@ class Space:
     def _find_label(self, label: Label) -> int | None:
         if isinstance(self.labels, range):
             return _find_number(label, len(self.labels))
-        return self._index.get(label)
+        try:
+            return self._index.get(label)
+        except TypeError:
+            raise _no_label(label) from None
 
     def _find_key(self, key: str) -> int | None:
         if not isinstance(self.labels, range):
@@ -252,6 +275,19 @@ class Space:
         if isinstance(self.labels, range) and isinstance(other.labels, range):
             return len(other) <= len(self)
         return all(label in self for label in other.labels)
+
+
+def _distinct_labels(labels: Sequence[Label]) -> set[Label]:
+    """The set of the labels; one that cannot be in a set is refused."""
+    try:
+        return set(labels)
+    except TypeError:
+        for label in labels:
+            try:
+                hash(label)
+            except TypeError:
+                raise _no_label(label) from None
+        raise
 
 
 def _find_number(label: Label, size: int) -> int | None:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, distinct
-from pastwise.data.counts import Decay, TransitionCounts
+from pastwise.data.counts import KEY_LIMIT, Decay, TransitionCounts
 from pastwise.data.space import Label, Space, intervals, sort_key
 from pastwise.errors import LabelError, LogError
 from pastwise.logs.columns import Columns, Edges
@@ -277,6 +277,7 @@ def _checked_sums(grouped: pa.Table, columns: Columns, rows: IntArray) -> Sums:
         refuse(numbers_of(grouped, "odd count") > 0, f"{column} has values that are not whole")
         total = numbers_of(grouped, "records")
         refuse(~np.isfinite(total), f"{column} has infinite values")
+        refuse(total >= KEY_LIMIT, f"{column} has values that sum to 2^63 or more")
         records = total.astype(np.int64)
 
     if columns.weight:
