@@ -39,6 +39,8 @@ napoleon_use_ivar = True
 napoleon_use_rtype = False
 python_maximum_signature_line_length = 80
 
+smartquotes = False  # options begin with two dashes
+
 # Pages: everything is served from the folder itself, nothing from elsewhere.
 html_theme = "furo"
 html_title = "pastwise"

@@ -32,6 +32,9 @@ PACKAGES = (
 )
 """From what a user meets first to what is inside; the command line has a page of its own."""
 
+FIRST = ("base", "goal", "learner", "read")
+"""Modules that open the page of their package; the others follow in alphabetical order."""
+
 
 def write_pages(app: Sphinx) -> None:
     """Write the pages into reference/api."""
@@ -75,17 +78,14 @@ def _package_page(package: str) -> str:
     """A package: its docstring, then its public modules."""
     name = f"pastwise.{package}"
     module = import_module(name)
-    modules = [
-        f"{name}.{found.name}"
-        for found in pkgutil.iter_modules(getattr(module, "__path__", []))
-        if not found.name.startswith("_")
-    ]
+    found = pkgutil.iter_modules(getattr(module, "__path__", []))
+    public = [each.name for each in found if not each.name.startswith("_")]
+    modules = [f"{name}.{each}" for each in sorted(public, key=lambda each: each not in FIRST)]
     lines = [*_title(name, "="), f".. automodule:: {name}"]
     if not modules:
         lines += ["   :members:"]
     for each in modules:
         lines += ["", *_title(each, "-"), f".. automodule:: {each}", "   :members:"]
-        lines += ["   :show-inheritance:"]
     return "\n".join([*lines, ""])
 
 
@@ -111,10 +111,13 @@ def show_as_typed(
     lines[:] = shown
 
 
-def unlink_words(app: Sphinx, doctree: nodes.document) -> None:
-    """Leave plain words of a type description ("states with numbers") without a link."""
+def tidy_fields(app: Sphinx, doctree: nodes.document) -> None:
+    """Leave plain words of a type ("states with numbers") without a link; say "Attributes"."""
+    for name in doctree.findall(nodes.field_name):
+        if name.astext() == "Variables":
+            name.children = [nodes.Text("Attributes")]
     for reference in list(doctree.findall(pending_xref)):
-        target = reference.get("reftarget", "")
+        target = reference["reftarget"] if reference.get("refdomain") == "py" else ""
         in_field = isinstance(reference.parent.parent, nodes.field_body | nodes.list_item)
         if in_field and target.islower() and "." not in target:
             reference.replace_self(reference.children)
@@ -124,5 +127,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Write the pages as soon as a build begins, and read docstrings as they are meant."""
     app.connect("builder-inited", write_pages)
     app.connect("autodoc-process-docstring", show_as_typed)
-    app.connect("doctree-read", unlink_words)
+    app.connect("doctree-read", tidy_fields)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

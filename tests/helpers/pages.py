@@ -168,4 +168,5 @@ if __name__ == "__main__":
     page = Path(sys.argv[1]).resolve()
     with TemporaryDirectory() as folder, chdir(folder):
         shutil.copytree(EXAMPLES, "examples")
+        os.environ["MINARI_DATASETS_PATH"] = folder
         run_page(page, update="--update" in sys.argv[2:])
