@@ -1,4 +1,4 @@
-"""The stories under examples/ run from end to end and tell what they say."""
+"""The examples run from end to end and print what their text says."""
 
 import csv
 import importlib.util
@@ -11,8 +11,8 @@ import pytest
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
-def story(name: str, folder: Path) -> str:
-    """What a story prints; its figures go into the folder."""
+def run_example(name: str, folder: Path) -> str:
+    """What an example prints; its figures go into the folder."""
     command = [sys.executable, str(EXAMPLES / name / "run.py"), str(folder)]
     shown = subprocess.run(command, capture_output=True, text=True, check=True)
     assert shown.stderr == ""
@@ -25,11 +25,11 @@ def story(name: str, folder: Path) -> str:
 
 
 def test_the_thermostat_heats_a_cool_room_and_never_a_hot_one(tmp_path: Path) -> None:
-    told = story("thermostat", tmp_path)
-    assert "never heat in hot" in told
+    printed = run_example("thermostat", tmp_path)
+    assert "never heat in hot" in printed
     rows = {
         line.split()[0]: line.split()[1:]
-        for line in told.splitlines()
+        for line in printed.splitlines()
         if line.split()[1:2] and line[0] in "ch"
     }
     assert float(rows["hot"][0]) == 0.0
@@ -52,13 +52,13 @@ def test_the_bundled_log_is_what_its_script_writes(
 
 
 def test_the_migraine_diary_is_read_as_its_authors_describe_it(tmp_path: Path) -> None:
-    told = story("migraine", tmp_path)
-    assert "4152 diary days of 133 people" in told
-    assert "1 record with the episode and time of another" in told
-    assert "3862 transitions between consecutive days" in told
-    assert "111 records that led to no" in told
-    assert "no claim of cause" in told
-    cells = [line.split() for line in told.splitlines() if line.startswith(("yes ", "no "))]
+    printed = run_example("migraine", tmp_path)
+    assert "4152 diary days of 133 people" in printed
+    assert "1 record with the episode and time of another" in printed
+    assert "3862 transitions between consecutive days" in printed
+    assert "111 records that led to no" in printed
+    assert "no claim of cause" in printed
+    cells = [line.split() for line in printed.splitlines() if line.startswith(("yes ", "no "))]
     for column in (2, 3):
         for state in ("yes", "no"):
             assert sum(float(row[column]) for row in cells if row[0] == state) == pytest.approx(

@@ -1,7 +1,7 @@
-"""Write log.csv, the bundled log of this story: made up by this script, not measured.
+"""Write log.csv, the log of this example: simulated by this script, not measured.
 
-A building's operator wanted to save energy: the heater ran only when rooms were cold, and nobody aired them. Hour by
-hour the log notes how the room was and what was done.
+A building's operator wanted to save energy: the heater ran only when rooms were cold, and nobody
+ventilated much. Hour by hour the log has the state of the room and what was done.
 """
 
 import csv

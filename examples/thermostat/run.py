@@ -1,8 +1,9 @@
-"""From a log made to save energy to a rule for comfort.
+"""From a log that was made to save energy to a rule for comfort.
 
-On the command line the same is
+On the command line, from the root of the repository:
 
-    pastwise learn log.csv --state room --action did --episode day --time hour --goal goal.toml
+    pastwise learn examples/thermostat/log.csv --state room --action did \\
+        --episode day --time hour --goal examples/thermostat/goal.toml
 """
 
 import sys
@@ -16,20 +17,24 @@ HERE = Path(__file__).parent
 
 
 def main(folder: Path) -> None:
-    """Learn, explain, change the goal, and draw."""
+    """Learn, explain, evaluate, change the goal, and draw."""
     learner = pw.TransferLearner(pw.Goal.from_toml(HERE / "goal.toml"))
     learner.fit(HERE / "log.csv", state="room", action="did", episode="day", time="hour")
-    print(learner.goal, "\n")
-    print(
-        learner.rule_.to_frame("pandas")
-        .pivot(index="state", columns="action", values="probability")
-        .round(3),
-        "\n",
-    )
-    print(learner.explain("cool", "heat"), "\n")
-    cooler = learner.retarget(pw.Goal(prefer={"cool": 1.0}))
-    advice = {action: round(p, 3) for action, p in cooler.rule("comfortable").items()}
-    print(f"If cool rooms were wanted instead, in a comfortable one: {advice}")
+    print(learner.goal)
+
+    # The policy.
+    frame = learner.rule_.to_frame("pandas")
+    table = frame.pivot(index="state", columns="action", values="probability")
+    print(f"\n{table.round(3)}")
+
+    # The evidence and the verdict.
+    print(f"\n{learner.explain('cool', 'heat')}")
+    print(f"\n{learner.evaluate().sentence}")
+
+    # Another goal from the same counts.
+    cooler = learner.retarget(pw.Goal(prefer="cool"))
+    rule = {action: round(p, 3) for action, p in cooler.rule("comfortable").items()}
+    print(f"\nIf the goal were cool rooms, in a comfortable one: {rule}")
     with staged(folder) as stage:
         draw_policy(learner, stage)
     print(f"Figures are in {folder}/")

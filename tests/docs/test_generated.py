@@ -20,3 +20,8 @@ def generator(name: str) -> ModuleType:
 def test_overview_is_current() -> None:
     overview = generator("overview")
     assert overview.PICTURE.read_text(encoding="utf-8") == overview.picture()
+
+
+def test_page_of_findings_is_current() -> None:
+    findings = generator("findings")
+    assert findings.PAGE.read_text(encoding="utf-8") == findings.page()
