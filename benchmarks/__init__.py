@@ -1,1 +1,1 @@
-"""The benchmark suite: pastwise beside what a user would take instead. ``python -m benchmarks`` runs it."""
+"""The benchmark suite: pastwise next to what one would use instead. ``python -m benchmarks`` runs it."""

@@ -38,9 +38,6 @@ LOOP = 16
 """Goals that are taken one at a time, to be compared with many at once."""
 
 SWEEPS_DISCOUNT = 0.999
-FAR_AHEAD = 10.0
-"""What is taken for "far ahead"."""
-
 PEERS = ("quantecon", "quantecon, pairs", "pymdptoolbox", "mdpsolver")
 
 
@@ -233,20 +230,19 @@ def _one_size(section: Section, states: int) -> Times:
     peers = [name for name in PEERS if name in times]
     if states >= 1000:
         alike = [each.name for each in from_goal]
-        section.at_least(
-            f"{size}: faster than the fastest peer, from the goal", times.faster_than(*alike), 1
+        section.summarise(
+            f"{size}: faster than the fastest peer, from the goal", times.faster_than(*alike)
         )
-        section.at_least(
+        section.summarise(
             f"{size}: faster than the fastest peer with its reward at hand",
             times.faster_than(*peers),
-            1,
         )
         share = times.faster_than("numpy.dot, one for each step")
-        section.at_least(f"{size}: bandwidth of a step, of numpy.dot's", 100 * share, 80, "%")
+        section.summarise(f"{size}: bandwidth of a step, relative to numpy.dot", 100 * share, "%")
         faster = times.ratio("pastwise", "pastwise, float32")
-        section.at_least(f"{size}: float32 faster than float64", faster, 2)
+        section.summarise(f"{size}: float32 faster than float64", faster)
     else:
-        section.at_most(f"{size}: time of the fastest peer", times.of(*peers), 2)
+        section.summarise(f"{size}: time relative to the fastest peer", times.of(*peers))
     section.notes.append(
         f"{size}: with float32 storage probabilities of the policy are off by at most {error['policy']:.1e}, "
         f"ln gamma by {error['log_gamma']:.1e}."
@@ -307,7 +303,7 @@ def small_systems(scale: Scale) -> Section:
         require_close(results, ["pastwise, MDP optimum", *solvers])
 
     times = section.compare(f"{number_of:,} systems", contenders, same, rounds=3)
-    section.at_least("faster than the fastest peer in a loop", times.faster_than(*PEERS), FAR_AHEAD)
+    section.summarise("faster than the fastest peer in a loop", times.faster_than(*PEERS))
     return section
 
 
@@ -357,21 +353,18 @@ def many_goals(scale: Scale) -> Section:
         )
         points[float(goals)] = {name: seconds * goals for name, seconds in times.items()}
         if goals == 64:
-            section.at_least(
+            section.summarise(
                 f"{size}: faster than one at a time",
                 times.faster_than("pastwise, one at a time"),
-                6,
             )
             alike = [each.name for each in from_goal]
-            section.at_least(
+            section.summarise(
                 f"{size}: faster than the fastest peer, from the goals",
                 times.faster_than(*alike),
-                6,
             )
-            section.at_least(
+            section.summarise(
                 f"{size}: faster than the fastest peer with its rewards at hand",
                 times.faster_than(*peers),
-                6,
             )
     section.plot("dense-goals", "goals", points)
     return section

@@ -1,8 +1,8 @@
-"""How contenders are measured: in turns, each after a run that does not count, on the same job with the same result.
+"""How contenders are measured: in turns, each after an uncounted run, on the same job.
 
-A job is a `Section` of the report. Its `compare` times contenders, the first of which is ours, and refuses to go on
-where they did not compute the same thing. Its `goal` states a goal beside what was measured; whether it is met is
-worked out, never written down.
+A job is a `Section` of the report. Its `compare` times the contenders, of which the first is ours,
+and refuses to continue where their results differ. Its `summarise` puts a ratio or another number
+into the summary at the top of the report.
 """
 
 from __future__ import annotations
@@ -81,19 +81,12 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Goal:
-    """A goal beside what was measured, both in the same unit."""
+class Headline:
+    """A number for the summary of the report."""
 
-    words: str
-    measured: float
-    bound: float
-    at_most: bool
+    quantity: str
+    value: float
     unit: str
-
-    @property
-    def met(self) -> bool:
-        """Whether what was measured keeps within the bound."""
-        return self.measured <= self.bound if self.at_most else self.measured >= self.bound
 
 
 @dataclass(frozen=True)
@@ -153,12 +146,12 @@ class Times(dict[str, float]):
 
 @dataclass
 class Section:
-    """What the report tells of one job."""
+    """One job of the report."""
 
     title: str
     text: str
     rows: list[Row] = field(default_factory=list)
-    goals: list[Goal] = field(default_factory=list)
+    headlines: list[Headline] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
 
@@ -193,13 +186,9 @@ class Section:
         ]
         return times
 
-    def at_most(self, words: str, measured: float, bound: float, unit: str = "x") -> None:
-        """State a goal that holds up to a bound."""
-        self.goals.append(Goal(words, measured, bound, True, unit))
-
-    def at_least(self, words: str, measured: float, bound: float, unit: str = "x") -> None:
-        """State a goal that holds from a bound on."""
-        self.goals.append(Goal(words, measured, bound, False, unit))
+    def summarise(self, quantity: str, value: float, unit: str = "x") -> None:
+        """Put a number into the summary of the report; a ratio has the unit ``x``."""
+        self.headlines.append(Headline(quantity, value, unit))
 
     def plot(self, name: str, size: str, points: Mapping[float, Mapping[str, float]]) -> None:
         """Plot the seconds of the contenders that have at least two sizes: points[size][contender]."""

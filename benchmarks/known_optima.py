@@ -1,4 +1,4 @@
-"""Optimal values of published systems, ours beside quantecon's.
+"""Optimal values of published systems, ours next to quantecon's.
 
 ICU-Sepsis and gymnasium's toy systems: the largest probability of ending well from the start, by our value iteration
 and by quantecon's policy iteration on the same tables, with a discount so near to one that it does not show. Both start

@@ -21,8 +21,6 @@ from pastwise._files import staged
 
 ACTIONS, REACH = 8, 200
 COLUMNS = ["state", "action", "next_state"]
-SECONDS, MEMORY = 5.0, 6.0
-"""What saving and loading may take; what any operation may hold, in GiB."""
 
 
 def label(state: int) -> str:
@@ -140,9 +138,9 @@ def measure(scale: Scale) -> list[Section]:
         costs = {name: in_fresh_process(cost, name, states) for name in OPERATIONS}
         size = f"{states:,} states, {records:,} records"
         for name in ("save the policy", "load the policy"):
-            section.at_most(f"{size}: {name}", costs[name][0], SECONDS, "s")
+            section.summarise(f"{size}: {name}", costs[name][0], "s")
         most = max(bytes_held for _, bytes_held in costs.values()) / GIB
-        section.at_most(f"{size}: most memory of any operation", most, MEMORY, "GiB")
+        section.summarise(f"{size}: most memory of any operation", most, "GiB")
         rows = [
             [name, f"{seconds:.3f}", number(held / GIB)] for name, (seconds, held) in costs.items()
         ]

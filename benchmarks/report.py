@@ -1,4 +1,4 @@
-"""The report: the machine, the goals beside what was measured, a table for each job, plots of how cost grows."""
+"""The report: machine, summary of ratios, a table for each job, plots of how cost grows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import distributions
 from pathlib import Path
 
-from benchmarks.harness import GIB, Curve, Figure, Goal, Row, Scale, Section
+from benchmarks.harness import GIB, Curve, Figure, Headline, Row, Scale, Section
 from pastwise._files import staged
 
 PACKAGES = (
@@ -30,7 +30,7 @@ PACKAGES = (
 
 
 def write(sections: Sequence[Section], scale: Scale, minutes: float, path: Path) -> None:
-    """Write the report and its figures, beside and renamed."""
+    """Write the report and its figures, under temporary names first."""
     figures = [figure for section in sections for figure in section.figures]
     if figures:
         with staged(path.parent / "figures", owned=_old(path.parent / "figures")) as stage:
@@ -46,25 +46,21 @@ def _old(folder: Path) -> list[str]:
 
 def page(sections: Sequence[Section], scale: Scale, minutes: float) -> str:
     """The report as Markdown."""
-    met = sum(goal.met for section in sections for goal in section.goals)
-    total = sum(len(section.goals) for section in sections)
     lines = [
         "# Benchmarks",
         "",
-        "Written by `python -m benchmarks`; not by hand. Seconds are medians of runs taken in turns with the other "
-        "contenders', each after one that does not count. A ratio is a contender's time over ours, the median of the "
-        "turns; above 1 we are faster. Each job was checked to give the same result with every contender.",
+        "Written by `python -m benchmarks`, not by hand. Contenders run in turns, each after an "
+        "uncounted run; seconds are medians. A ratio is a contender's time over ours, the median "
+        "of the turns: above 1 pastwise is faster. Each job checks that all contenders compute the "
+        "same result.",
         "",
-        f"Scale: {scale.name}. The suite took {minutes:.0f} minutes. Goals met: **{met} of {total}**.",
+        f"Scale: {scale.name}. The suite took {minutes:.0f} minutes.",
         "",
         *_machine(),
         "",
-        "## Goals",
+        "## Summary",
         "",
-        table(
-            ["job", "goal", "measured", "verdict"],
-            [[section.title, *_goal_line(goal)] for section in sections for goal in section.goals],
-        ),
+        table(["job", "quantity", "measured"], _summary(sections)),
     ]
     for section in sections:
         lines += ["", *_section(section)]
@@ -89,10 +85,17 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def _goal_line(goal: Goal) -> list[str]:
-    sign = "≤" if goal.at_most else "≥"
-    wanted, measured = (f"{number(value)} {goal.unit}" for value in (goal.bound, goal.measured))
-    return [f"{goal.words} {sign} {wanted}", measured, "met" if goal.met else "**missed**"]
+def _summary(sections: Sequence[Section]) -> list[list[str]]:
+    """The headlines of all jobs, a line each."""
+    return [
+        [section.title, headline.quantity, _value(headline)]
+        for section in sections
+        for headline in section.headlines
+    ]
+
+
+def _value(headline: Headline) -> str:
+    return f"{number(headline.value)} {headline.unit}"
 
 
 def _section(section: Section) -> Iterator[str]:

@@ -132,15 +132,13 @@ def measure(scale: Scale) -> list[Section]:
         taken = _memory(path)
         memory.append([size, *(number(multiple) for multiple in taken.values())])
         if states >= 10**5:
-            section.at_least(
-                f"{size}: faster than quantecon", times.faster_than("quantecon, sparse pairs"), 1.4
+            section.summarise(
+                f"{size}: faster than quantecon", times.faster_than("quantecon, sparse pairs")
             )
-            section.at_least(
-                f"{size}: faster than SciPy + NumPy", times.faster_than("SciPy + NumPy"), 3
+            section.summarise(
+                f"{size}: faster than SciPy + NumPy", times.faster_than("SciPy + NumPy")
             )
-            section.at_most(
-                f"{size}: peak memory, in sizes of the matrix", taken["pastwise"], SMALL_MULTIPLE
-            )
+            section.summarise(f"{size}: peak memory, in sizes of the matrix", taken["pastwise"])
     section.notes.append(
         "Peak memory in sizes of the matrix (12 bytes for each non-zero; who compiles brings a compiler along); the "
         f"policy alone is {number(HORIZON * 8 / SUCCESSORS / 12)} of it:\n\n"

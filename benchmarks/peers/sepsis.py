@@ -143,7 +143,7 @@ def load_peer(threads: int) -> None:
         import torch
     except ImportError as error:
         print(
-            f"this comparison needs d3rlpy ({error}); see README.md beside this script",
+            f"this comparison needs d3rlpy ({error}); see README.md next to this script",
             file=sys.stderr,
         )
         raise SystemExit(2) from None
