@@ -1,6 +1,8 @@
 """Write docs/reference/findings.md from the catalogue of findings.
 
     python docs/generators/findings.py
+
+A test checks that the page is current.
 """
 
 from pathlib import Path

@@ -2,8 +2,9 @@
 
 On the command line, from the root of the repository:
 
-    pastwise learn examples/thermostat/log.csv --state room --action did \\
-        --episode day --time hour --goal examples/thermostat/goal.toml
+    LOG=examples/thermostat/log.csv
+    GOAL=examples/thermostat/goal.toml
+    pastwise learn $LOG --state room --action did --episode day --time hour --goal $GOAL
 """
 
 import sys
