@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import errno
+import os
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from pastwise._files import replacing, staged, write_columns
+from pastwise import _files
+from pastwise._files import replacing, require_regular_file, staged, write_columns
 from pastwise.errors import FileError
 from tests.helpers.disk import full_disk
 
@@ -95,6 +101,126 @@ def test_read_only_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("os.access", lambda *_, **__: False)
     with pytest.raises(FileError, match="file is read-only; name another file"):
         enter(tmp_path / "file")
+
+
+def test_check_sees_the_old_file_and_may_refuse_to_replace_it(tmp_path: Path) -> None:
+    target = tmp_path / "file"
+    target.write_text("old")
+
+    def refuse(path: Path) -> None:
+        assert path.read_text() == "old"
+        raise FileError("not this one")
+
+    def write() -> None:
+        with replacing(target, check=refuse) as temporary:
+            temporary.write_text("new")
+
+    with pytest.raises(FileError, match="not this one"):
+        write()
+    assert contents(tmp_path) == {"file": "old"}
+
+
+def test_file_and_folder_are_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: list[str] = []
+
+    def fsync(descriptor: int) -> None:
+        flushed.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
+
+    monkeypatch.setattr("os.fsync", fsync)
+    with replacing(tmp_path / "file") as temporary:
+        temporary.write_text("new")
+    assert flushed == [temporary.name, tmp_path.name]
+    flushed.clear()
+    stage(tmp_path)
+    assert flushed == [tmp_path.name]
+
+
+# What killed processes leave
+
+
+def dead_process() -> int:
+    """Number of a process that has ended."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    return process.pid
+
+
+def leave(folder: Path, process: int, *, age: float, machine: str | None = None) -> Path:
+    """A temporary file of a process, as old as stated in seconds."""
+    path = folder / f".pastwise-{machine or _files._machine()}-{process}-0123abcd"
+    path.write_text("half")
+    then = path.stat().st_mtime - age
+    os.utime(path, (then, then))
+    return path
+
+
+def write(folder: Path) -> None:
+    with replacing(folder / "file") as temporary:
+        temporary.write_text("new")
+
+
+@pytest.mark.parametrize("write", [write, lambda folder: stage(folder)])
+def test_old_temporary_files_of_dead_processes_are_removed(
+    tmp_path: Path, write: Callable[[Path], None]
+) -> None:
+    dead = dead_process()
+    old_file = leave(tmp_path, dead, age=2 * _files.DAY)
+    old_folder = tmp_path / f"{old_file.name}f"
+    old_folder.mkdir()
+    leave(old_folder, dead, age=2 * _files.DAY)
+    os.utime(old_folder, (0, 0))
+    write(tmp_path)
+    assert not old_file.exists()
+    assert not old_folder.exists()
+
+
+def test_other_temporary_files_stay(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("recent", "alive", "elsewhere", "foreign")]
+    for folder in folders:
+        folder.mkdir()
+    dead = dead_process()
+    recent = leave(folders[0], dead, age=_files.DAY / 2)
+    alive = leave(folders[1], os.getpid(), age=2 * _files.DAY)
+    elsewhere = leave(folders[2], dead, age=2 * _files.DAY, machine="00000000")
+    foreign = folders[3] / ".pastwise-notes"
+    foreign.touch()
+    os.utime(foreign, (0, 0))
+    for folder in folders:
+        write(folder)
+    for kept in (recent, alive, elsewhere, foreign):
+        assert kept.exists()
+
+
+def test_killed_process_leaves_a_file_that_is_recognised(tmp_path: Path) -> None:
+    program = (
+        "import os, sys; from pastwise._files import replacing\n"
+        "with replacing(sys.argv[1]): os.kill(os.getpid(), 9)"
+    )
+    killed = subprocess.run([sys.executable, "-c", program, tmp_path / "file"], check=False)
+    assert killed.returncode == -9
+    (left,) = tmp_path.iterdir()
+    os.utime(left, (0, 0))
+    write(tmp_path)
+    assert contents(tmp_path) == {"file": "new"}
+
+
+# What may be read
+
+
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    require_regular_file(tmp_path / "file")
+    require_regular_file(str(tmp_path / "link"))
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileError, match="pipe is a pipe, a device or a socket, not a regular file"):
+        require_regular_file(tmp_path / "pipe")
+    with pytest.raises(FileError, match="/dev/zero is a pipe, a device"):
+        require_regular_file("/dev/zero")
+    with pytest.raises(FileError, match="is a folder; name a file"):
+        require_regular_file(tmp_path)
+    with pytest.raises(FileError, match=r"no such file: .*missing"):
+        require_regular_file(tmp_path / "missing")
 
 
 # Several files
@@ -201,3 +327,29 @@ def test_columns_as_csv(tmp_path: Path) -> None:
 def test_columns_of_different_lengths_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="shorter"):
         write_columns(tmp_path / "t.csv", {"a": [1, 2], "b": [1]})
+
+
+def test_text_that_spreadsheets_would_run_is_quoted(tmp_path: Path) -> None:
+    labels = [
+        "=1+1",
+        "+x",
+        "-x",
+        "@x",
+        "\tx",
+        "\rx",
+        "\nx",
+        "'x",
+        "\uff1dx",
+        "a=b",
+        "-5",
+        "+1.5e-3",
+        "",
+    ]
+    write_columns(tmp_path / "t.csv", {"=a": labels, "n": [-1.5] * len(labels)})
+    with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
+        header, *rows = csv.reader(file)
+    assert header == ["'=a", "n"]
+    assert {row[1] for row in rows} == {"-1.5"}
+    cells = [row[0] for row in rows]
+    assert cells[:9] == ["'" + label for label in labels[:9]]
+    assert cells[9:] == labels[9:]

@@ -686,7 +686,7 @@ def test_bad_file_is_refused_by_name_in_one_line(
 
 
 def test_file_that_does_not_exist_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"nowhere\.toml cannot be read: No such file"):
+    with pytest.raises(FileError, match=r"no such file: .*nowhere\.toml"):
         Goal.from_toml(tmp_path / "nowhere.toml")
 
 

@@ -19,6 +19,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from pastwise._files import require_regular_file
 from pastwise.data.space import Label, checked_label, key_of, sort_key
 from pastwise.errors import FileError, GoalError, LabelError
 
@@ -28,6 +29,7 @@ Forbidden = tuple[Label | None, Label]
 
 def read_toml(path: str | Path) -> dict[str, Any]:
     """The content of a TOML file."""
+    require_regular_file(path)
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
