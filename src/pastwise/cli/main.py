@@ -397,8 +397,9 @@ cli.add_command(study)
 def main() -> NoReturn:
     """Entry point. The exit code says who erred.
 
-    Bad input, which is a `PastwiseError` or a usage error, is one line and exit code 2; Ctrl-C is
-    130. Any other exception is a bug: exit code 70 and a request to report it.
+    Bad input is one line and exit code 2: a `PastwiseError`, a usage error, or input that does not
+    fit in memory. Ctrl-C is 130. Any other exception is a bug: exit code 70 and a request to report
+    it.
     """
     try:
         code = cli.main(prog_name="pastwise", standalone_mode=False)
@@ -415,6 +416,8 @@ def main() -> NoReturn:
         _leave(INTERRUPTED, f"interrupted: {status}" if status else "interrupted")
     except PastwiseError as error:
         _leave(BAD_INPUT, str(error))
+    except MemoryError as error:
+        _leave(BAD_INPUT, f"not enough memory: {str(error) or 'none is left'}")
     except Exception as error:
         _leave(BUG, _bug_report(error))
     sys.exit(code)

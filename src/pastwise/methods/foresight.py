@@ -253,7 +253,7 @@ class TLForesight:
                 f"attitude must be Pessimism() or Optimism(), not {self.attitude!r}"
             )
         require_horizon(self.horizon)
-        require_horizon(self.skill_horizon)
+        require_horizon(self.skill_horizon, "skill_horizon")
         if not 0 <= self.replan < np.inf:
             raise ParameterError(
                 f"replan must be a share of the records, at least 0, not {self.replan}"

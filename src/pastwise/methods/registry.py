@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from importlib.metadata import entry_points
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from pastwise.errors import ParameterError
@@ -115,12 +116,27 @@ def create(name: str, **hyper_parameters: Any) -> AnyMethod:
     entry = entries().get(name)
     if entry is None or not entry.learns:
         raise ParameterError(f"unknown method {name!r}; choose one of {', '.join(names())}")
-    known = [field.name for field in fields(entry.make)]  # type: ignore[arg-type]
-    for parameter in hyper_parameters:
-        if parameter not in known:
-            choice = f"choose one of {', '.join(known)}" if known else "it has none"
+    defaults = {field.name: field.default for field in fields(entry.make)}  # type: ignore[arg-type]
+    for parameter, value in hyper_parameters.items():
+        if parameter not in defaults:
+            choice = f"choose one of {', '.join(defaults)}" if defaults else "it has none"
             raise ParameterError(f"{name} has no hyper-parameter {parameter!r}; {choice}")
+        _require_kind(parameter, value, defaults[parameter])
     return entry.make(**hyper_parameters)
+
+
+def _require_kind(parameter: str, value: Any, default: Any) -> None:
+    """Refuse a number where the default is a truth value, and the like; methods check ranges."""
+    is_truth_value = isinstance(value, bool)
+    if isinstance(default, bool):
+        if not is_truth_value:
+            raise ParameterError(f"{parameter} must be true or false, not {value!r}")
+    elif is_truth_value:
+        raise ParameterError(f"{parameter} must not be true or false, but got {value!r}")
+    elif isinstance(default, int) and not isinstance(value, Integral):
+        raise ParameterError(f"{parameter} must be a whole number, not {value!r}")
+    elif isinstance(default, float) and not isinstance(value, Real):
+        raise ParameterError(f"{parameter} must be a number, not {value!r}")
 
 
 # Hyper-parameters as plain values, for files.

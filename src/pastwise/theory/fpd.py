@@ -243,12 +243,12 @@ def _solve(
     return rules_kept, log_gamma.swapaxes(0, 1).reshape(*batch, horizon + 1, S)
 
 
-def require_horizon(horizon: int) -> None:
+def require_horizon(horizon: int, name: str = "the horizon") -> None:
     """Refuse a horizon that is not a positive whole number."""
     if not isinstance(horizon, (int, np.integer)):
-        raise ParameterError(f"the horizon must be a whole number, not {horizon!r}")
+        raise ParameterError(f"{name} must be a whole number, not {horizon!r}")
     if horizon < 1:
-        raise ParameterError(f"the horizon must be at least 1, not {horizon}")
+        raise ParameterError(f"{name} must be at least 1, not {horizon}")
 
 
 def require_feasible(row: FloatArray, state: IntArray) -> None:
