@@ -162,7 +162,7 @@ class Scripted(FollowsFixedPolicy):
         sums = policy.sum(axis=-1)
         is_feasible = sums > 0
         check_sums("policy", np.where(is_feasible, sums, 1.0), policy.shape[-1])
-        object.__setattr__(self, "policy", frozen(policy))
+        object.__setattr__(self, "policy", frozen(policy.copy()))
 
     def start(
         self, counts: TransitionCounts, ideal: IdealModel, recent: Transitions | None = None

@@ -85,7 +85,8 @@ class TLExplore:
 
     def __post_init__(self) -> None:
         _ = self._tl, self._gate  # hyper-parameters out of range are errors now
-        if not (callable(self.explore) and hasattr(self.explore, "expected_rule")):
+        is_explorer = callable(self.explore) and hasattr(self.explore, "expected_rule")
+        if not is_explorer or isinstance(self.explore, type):
             raise ParameterError(
                 f"explore must be an Explorer, such as EpsilonGreedy(0.3), not {self.explore!r}"
             )

@@ -1,0 +1,218 @@
+"""The registry: methods by name, with their colours and hyper-parameters."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from pastwise import methods
+from pastwise.errors import ParameterError
+from pastwise.methods import registry
+from pastwise.methods.registry import Entry, from_settings, to_settings
+from pastwise.models.dense import DenseModel
+from pastwise.theory.exploration import UCB, EpsilonGreedy, PosteriorSampling
+from pastwise.theory.similarity import normalised_similarity, plain_similarity
+
+LEARNING = ["TL", "TL_explore", "FPD_learn", "TL_foresight", "Rand", "clone"]
+
+
+@pytest.fixture
+def own_entries(monkeypatch: pytest.MonkeyPatch) -> dict[str, Entry]:
+    """A copy of the registry, so that a test may add to it."""
+    copy = dict(methods.entries())
+    monkeypatch.setattr(registry, "_ENTRIES", copy)
+    return copy
+
+
+def test_names_are_those_of_methods_that_learn_and_references_come_last() -> None:
+    assert methods.names() == LEARNING
+    assert set(methods.entries()) == {*LEARNING, "FPD"}
+    assert [name for name, entry in methods.entries().items() if not entry.learns] == ["FPD"]
+
+
+def test_entries_name_their_class_and_say_what_it_does() -> None:
+    for name, entry in methods.entries().items():
+        assert entry.name == name == entry.make.name  # type: ignore[attr-defined]
+        assert entry.summary == (entry.make.__doc__ or "").splitlines()[0]
+
+
+def test_colours_are_distinct() -> None:
+    """Two curves of a figure never have the same colour."""
+    colours = [methods.colour(name) for name in methods.entries()]
+    assert len(set(colours)) == len(colours)
+
+
+def test_method_is_created_by_its_name() -> None:
+    assert methods.create("TL") == methods.TL()
+    assert methods.create("TL", prior_count=5.0) == methods.TL(prior_count=5.0)
+    assert methods.create("clone") == methods.Clone()
+
+
+@pytest.mark.parametrize("name", ["SARSA", "FPD", "scripted", "tl", ""])
+def test_unknown_name_is_refused_with_those_that_are_known(name: str) -> None:
+    """FPD and scripted policies need more than a name."""
+    choice = ", ".join(LEARNING)
+    with pytest.raises(ParameterError, match=f"unknown method '{name}'; choose one of {choice}"):
+        methods.create(name)
+
+
+def test_unknown_hyper_parameter_is_refused_with_those_that_are_known() -> None:
+    message = "TL has no hyper-parameter 'prior'; choose one of prior_count, similarity"
+    with pytest.raises(ParameterError, match=message):
+        methods.create("TL", prior=5.0)
+    with pytest.raises(ParameterError, match="TL_foresight has no hyper-parameter 'prior_count'"):
+        methods.create("TL_foresight", prior_count=5.0)
+    with pytest.raises(ParameterError, match="Rand has no hyper-parameter 'seed'; it has none"):
+        methods.create("Rand", seed=1)
+
+
+def test_own_method_is_registered_by_a_decorator(own_entries: dict[str, Entry]) -> None:
+    """Without a colour of its own it gets a spare one."""
+
+    @methods.register()
+    @dataclass(frozen=True)
+    class Idle(methods.Rand):
+        """Do nothing."""
+
+        name: ClassVar[str] = "idle"
+
+    assert methods.create("idle") == Idle()
+    assert methods.names()[-3:] == ["idle", "Rand", "clone"]
+    assert own_entries["idle"].summary == "Do nothing."
+    assert methods.colour("idle") in registry.SPARE_COLOURS
+
+
+def test_name_is_registered_once(own_entries: dict[str, Entry]) -> None:
+    with pytest.raises(ParameterError, match="a method named 'TL' is registered already"):
+        methods.register()(methods.TL)
+
+
+def test_methods_of_other_distributions_are_found(
+    own_entries: dict[str, Entry], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their modules are loaded when the registry is first used."""
+    loaded = []
+
+    class EntryPoint:
+        def load(self) -> ModuleType:
+            loaded.append("module")
+            return sys
+
+    groups = []
+
+    def entry_points(group: str) -> list[EntryPoint]:
+        groups.append(group)
+        return [EntryPoint()]
+
+    registry._load_plugins.cache_clear()
+    monkeypatch.setattr(registry, "entry_points", entry_points)
+    methods.names()
+    methods.entries()
+    assert groups == ["pastwise.methods"]
+    assert loaded == ["module"]
+
+
+# Settings.
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        methods.TL(prior_count=5, similarity=plain_similarity),
+        methods.TLExplore(threshold=0.2, window=3, explore=EpsilonGreedy(0.1)),
+        methods.TLExplore(explore=UCB(width=2.0)),
+        methods.TLExplore(explore=PosteriorSampling()),
+        methods.FPDLearn(horizon=3, prior_count=0.5, replay=True),
+        methods.TLForesight(methods.Optimism(2.0), horizon=7),
+        methods.TLForesight(methods.Pessimism(0.0), temperature=0.1),
+    ],
+)
+def test_settings_describe_every_hyper_parameter(method: Any) -> None:
+    assert from_settings(to_settings(method)) == method
+
+
+def test_settings_are_plain_values() -> None:
+    assert to_settings(methods.TLExplore(prior_count=2.0)) == {
+        "name": "TL_explore",
+        "prior_count": 2.0,
+        "similarity": {"function": "normalised_similarity"},
+        "threshold": 0.4,
+        "window": 10,
+        "explore": {"class": "EpsilonGreedy", "epsilon": 0.3},
+    }
+
+
+def own_similarity(*record: Any) -> Any:
+    return normalised_similarity(*record)
+
+
+def normalised_similarity_of_another() -> Callable[..., Any]:
+    """A function that has the name of the library's own."""
+
+    def normalised_similarity(*record: Any) -> Any:
+        return plain_similarity(*record)
+
+    return normalised_similarity
+
+
+@dataclass(frozen=True)
+class OwnExplorer(EpsilonGreedy):
+    """An explorer that only its author has."""
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        (methods.TL(similarity=own_similarity), "own_similarity.* cannot be saved"),
+        (methods.TL(similarity=normalised_similarity_of_another()), "cannot be saved"),
+        (methods.TLExplore(explore=OwnExplorer()), "OwnExplorer.* cannot be saved"),
+        (methods.TL(prior_count=np.full((2, 2, 2), 0.1)), "cannot be saved"),
+        (methods.FPD(DenseModel(np.full((2, 2, 2), 0.5))), "cannot be saved"),
+        (methods.Scripted(np.full((1, 2, 2), 0.5)), "Scripted is not a registered method"),
+    ],
+)
+def test_settings_refuse_what_a_file_cannot_name(method: Any, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        to_settings(method)
+
+
+def test_subclass_is_not_the_registered_class() -> None:
+    """It would come back as another method."""
+
+    class Other(methods.TL):
+        pass
+
+    with pytest.raises(ParameterError, match="Other is not a registered method"):
+        to_settings(Other())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"name": "SARSA"}, "unknown method 'SARSA'"),
+        ({"name": "FPD"}, "unknown method 'FPD'"),
+        ({"name": "TL", "depth": 3}, "TL has no hyper-parameter 'depth'"),
+        ({"name": "TL", "prior_count": -1}, "prior counts must be finite and positive"),
+        ({"name": "TL", "prior_count": "much"}, "prior_count must be a number, not 'much'"),
+        ({"name": "TL", "similarity": "eval"}, "similarity must be a function"),
+        ({"name": "TL", "similarity": []}, "similarity must be a function"),
+        ({"name": "TL", "similarity": {"function": "eval"}}, "'eval' is not a hyper-parameter"),
+        ({"name": "TL", "similarity": {"function": "TL"}}, "'TL' is not a hyper-parameter"),
+        ({"name": "TL", "similarity": {"class": "np"}}, "'np' is not a hyper-parameter"),
+        ({"name": "TL", "similarity": {}}, "None is not a hyper-parameter"),
+        ({"name": "TL_explore", "explore": 5}, "explore must be an Explorer"),
+        ({"name": "TL_explore", "explore": {"function": "plain_similarity"}}, "Explorer"),
+        ({"name": "TL_foresight", "attitude": "brave"}, "attitude must be Pessimism"),
+    ],
+)
+def test_settings_that_describe_no_method_are_refused(
+    settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ParameterError, match=message):
+        from_settings(settings)
