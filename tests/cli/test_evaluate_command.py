@@ -1,14 +1,13 @@
 """``pastwise evaluate``, the verdict of ``pastwise learn``, and ``pastwise study calibration``."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 import pastwise as pw
-from tests.helpers.command import call
+from tests.helpers.command import Shell, shell_of
 from tests.helpers.episodes import door_episodes, with_next_states
 
 THERMOSTAT = Path(__file__).parents[2] / "examples" / "thermostat"
@@ -19,28 +18,10 @@ NEXT_STATES = ["--state", "s", "--action", "a", "--next-state", "n"]
 SHORT_LOG = "s,a,n\na,x,b\nb,y,a\n"
 
 
-class Shown(NamedTuple):
-    """What a command left behind."""
-
-    code: int
-    out: str
-    err: str
-
-
-Shell = Callable[..., Shown]
-
-
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
     """Runs a command."""
-
-    def run(*arguments: str) -> Shown:
-        capsys.readouterr()
-        code = call(monkeypatch, *arguments)
-        captured = capsys.readouterr()
-        return Shown(code, captured.out, captured.err)
-
-    return run
+    return shell_of(monkeypatch, capsys)
 
 
 @pytest.fixture(scope="module")

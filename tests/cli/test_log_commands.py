@@ -1,4 +1,4 @@
-"""From a log to a policy on the command line: what goes in, what comes out, and that bad input loses nothing."""
+"""From a log to a policy on the command line; bad input leaves every file as it was."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 import duckdb
@@ -26,7 +26,7 @@ from pastwise.cli.main import cli
 from pastwise.methods import TL
 from pastwise.policy import file
 from pastwise.report.terminal import progress
-from tests.helpers.command import call
+from tests.helpers.command import Shell, shell_of
 from tests.helpers.disk import full_disk
 
 LOG = """\
@@ -44,23 +44,6 @@ LEARN = ["learn", "log.csv", *COLUMNS]
 COMMANDS = ["validate", "learn", "explain", "retarget", "update", "export"]
 
 
-class Shown(NamedTuple):
-    """What a command left behind."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        """The data on stdout; there is nothing else on it."""
-        assert self.out.count("\n") == 1
-        return json.loads(self.out)
-
-
-Shell = Callable[..., Shown]
-
-
 @pytest.fixture
 def shell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -68,11 +51,7 @@ def shell(
     """``pastwise ARGUMENTS`` in a folder that holds log.csv."""
     monkeypatch.chdir(tmp_path)
     Path("log.csv").write_text(LOG)
-
-    def run(*arguments: str) -> Shown:
-        return Shown(call(monkeypatch, *arguments), *capsys.readouterr())
-
-    return run
+    return shell_of(monkeypatch, capsys)
 
 
 @pytest.fixture
@@ -122,7 +101,7 @@ def policy_of(goal: Goal, log: Any = "log.csv", **options: Any) -> dict[str, dic
 
 
 def test_learn_gives_policy_and_support_unrounded(shell: Shell) -> None:
-    """By hand: similarities 1, 1/2, 1/2 of mild, cold and warm, and a prior of 3/8 for every action."""
+    """By hand: mild, cold and warm have similarities 1, 1/2, 1/2; an action has a prior of 3/8."""
     content = learned(shell, "--prefer", "mild", "--floor", "0.25", "--param", "prior_count=0.125")
     assert list(content)[:5] == ["states", "actions", "policy", "support", "warnings"]
     assert content["states"] == ["cold", "mild", "warm"]
@@ -150,7 +129,7 @@ def test_learn_gives_policy_and_support_unrounded(shell: Shell) -> None:
     assert content["support"] == learner.support().to_dict()
 
 
-def test_learn_shows_a_table_and_warns_beside_it(shell: Shell) -> None:
+def test_learn_shows_a_table_and_warns_on_stderr(shell: Shell) -> None:
     shown = shell(*LEARN, "--prefer", "cold", "-o", "policy.safetensors")
     assert shown.code == 0
     for word in ("be in cold", "heat", "wait", "warm", "0.500", "policy.safetensors"):
@@ -263,7 +242,7 @@ def test_bins_by_edges(shell: Shell) -> None:
     content = learned(
         shell, "--prefer", "[6, 10]", "--bins", "temp=0,6,10", log=log, columns=columns
     )
-    assert "1 record" in content["warnings"][0]  # 30 lies outside, and is told
+    assert "1 record" in content["warnings"][0]  # 30 lies outside the bins
 
 
 def test_bins_by_quantiles(shell: Shell) -> None:
@@ -295,16 +274,16 @@ def test_episodes_and_times_tell_the_next_state(shell: Shell) -> None:
     assert "max_gap" in content["warnings"][0]
 
 
-def test_episodes_beside_next_states_change_nothing_that_is_learned(shell: Shell) -> None:
+def test_episodes_next_to_next_states_change_nothing_that_is_learned(shell: Shell) -> None:
     rows = [f"{line},{i // 3},{i % 3}" for i, line in enumerate(LOG.split()[1:])]
     log = write("steps.csv", "room,did,then,episode,step", *rows)
     plain = learned(shell, "--prefer", "mild")
-    for beside in (
+    for order in (
         ["--episode", "episode", "--time", "step"],
         ["--episode", "episode"],
         ["--time", "step"],
     ):
-        assert learned(shell, "--prefer", "mild", *beside, log=log) == plain
+        assert learned(shell, "--prefer", "mild", *order, log=log) == plain
 
 
 def test_gaps_between_dates_have_units(shell: Shell) -> None:
@@ -809,7 +788,11 @@ def parquet(name: str, **columns: Any) -> None:
 NAN, INF = math.nan, math.inf
 BAD_LOGS: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "missing column": ("log.csv", lambda name: write(name, "rom,did,then", "a,b,c"), "'rom'"),
-    "no column alike": ("log.csv", lambda name: write(name, "x,did,then", "a,b,c"), "x, did, then"),
+    "no similar column": (
+        "log.csv",
+        lambda name: write(name, "x,did,then", "a,b,c"),
+        "x, did, then",
+    ),
     "column twice": (
         "log.csv",
         lambda name: write(name, "room,room,did,then", "a,a,b,c"),
@@ -883,7 +866,7 @@ BAD_LOGS: dict[str, tuple[str, Callable[[str], Any], str]] = {
 
 
 @pytest.mark.parametrize("case", BAD_LOGS)
-def test_a_bad_log_is_told_in_one_line(shell: Shell, policy: str, case: str) -> None:
+def test_a_bad_log_is_reported_in_one_line(shell: Shell, policy: str, case: str) -> None:
     name, make, because = BAD_LOGS[case]
     make(name)
     options = ["--prefer", "mild", "-o", policy, "--plots", "figures"]
@@ -910,7 +893,7 @@ def test_a_bad_log_is_told_in_one_line(shell: Shell, policy: str, case: str) -> 
         ("task", ""),
     ],
 )
-def test_bad_weights_counts_and_tasks_are_told_in_one_line(
+def test_bad_weights_counts_and_tasks_are_reported_in_one_line(
     shell: Shell, policy: str, column: str, value: str
 ) -> None:
     write("log.csv", f"room,did,then,{column}", "cold,heat,mild,1", f"cold,wait,mild,{value}")
@@ -944,7 +927,7 @@ def test_free_text_is_no_state(shell: Shell, policy: str) -> None:
     )
 
 
-def test_states_that_are_no_labels_are_left_out_and_told(shell: Shell) -> None:
+def test_states_that_are_no_labels_are_left_out_with_a_warning(shell: Shell) -> None:
     parquet(
         "log.parquet",
         room=[1.0, NAN, INF, None, 2.0],
@@ -965,7 +948,7 @@ BAD_PLACES = [
 
 
 @pytest.mark.parametrize(("place", "because"), BAD_PLACES)
-def test_a_place_that_cannot_be_written_to_is_told_in_one_line(
+def test_a_target_that_cannot_be_written_is_reported_in_one_line(
     shell: Shell, policy: str, place: str, because: str
 ) -> None:
     refused(shell, *LEARN, "--prefer", "mild", "-o", place, because=because)
@@ -1005,8 +988,8 @@ def test_no_policy_without_the_figures(shell: Shell) -> None:
     )
 
 
-def test_the_message_names_the_place_that_was_asked_for(shell: Shell) -> None:
-    """And not the temporary file beside it."""
+def test_the_message_names_the_requested_file(shell: Shell) -> None:
+    """And not the temporary file next to it."""
     refused(
         shell,
         *LEARN,
@@ -1019,7 +1002,7 @@ def test_the_message_names_the_place_that_was_asked_for(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("command", ["explain", "retarget", "update", "export"])
-def test_a_damaged_policy_is_told_in_one_line(shell: Shell, policy: str, command: str) -> None:
+def test_a_damaged_policy_is_reported_in_one_line(shell: Shell, policy: str, command: str) -> None:
     content = Path(policy).read_bytes()
     arguments = {
         "explain": ["bad.safetensors", "cold"],
@@ -1037,7 +1020,7 @@ def test_a_damaged_policy_is_told_in_one_line(shell: Shell, policy: str, command
 
 
 @pytest.mark.parametrize("size", [0, 100])
-def test_a_full_disk_is_told_in_one_line(shell: Shell, policy: str, size: int) -> None:
+def test_a_full_disk_is_reported_in_one_line(shell: Shell, policy: str, size: int) -> None:
     with full_disk(size):
         refused(shell, "retarget", policy, "--prefer", "cold", "-o", policy, because="large")
     write("rule.csv", "old")
@@ -1083,7 +1066,7 @@ def test_a_process_keeps_data_and_the_rest_apart(shell: Shell) -> None:
     assert [line[:9] for line in done.stderr.splitlines()] == ["warning: "]
 
 
-def test_a_process_tells_bad_input_in_one_line(shell: Shell) -> None:
+def test_a_process_reports_bad_input_in_one_line(shell: Shell) -> None:
     for arguments in (
         ["learn", "nowhere.csv", *COLUMNS, "--prefer", "mild"],
         ["learn"],

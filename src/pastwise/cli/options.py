@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from pastwise.cli.output import print_table as print_table
 from pastwise.errors import FileError, GoalLabelError, ParameterError
 
 if TYPE_CHECKING:

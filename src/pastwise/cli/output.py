@@ -54,7 +54,10 @@ def print_warning(text: str) -> None:
 
 @contextmanager
 def _stdout_errors() -> Iterator[None]:
-    """Turn errors of stdout, such as a full disk, into a `FileError`; click handles closed pipes."""
+    """Turn errors of stdout, such as a full disk, into a `FileError`.
+
+    A closed pipe is left to click, which ends the program quietly.
+    """
     try:
         yield
     except BrokenPipeError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from pastwise.cli.options import Command, File, json_option, print_table
+from pastwise.cli.options import Command, Decorator, File, json_option
+from pastwise.cli.output import print_json, print_note, print_table, print_text
 from pastwise.report.terminal import progress
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pastwise.studies.runner import Runner
 
 Result = TypeVar("Result", bound="StudyResult")
-
-Decorator = Callable[[Command], Command]
 
 OK = 0
 
@@ -75,7 +73,7 @@ class Output:
             self.jobs,
             partial_folder=folder.parent / f"{folder.name}.partial",
             progress=progress,
-            notify=lambda text: click.echo(text, err=True),
+            notify=print_note,
         )
         try:
             with staged(self.out, optional_files) as stage:
@@ -86,10 +84,10 @@ class Output:
         runner.discard()
 
         if self.as_json:
-            click.echo(json.dumps(result.to_dict(), allow_nan=False))
+            print_json(result)
         else:
             show(result)
-            click.echo(f"Tables and figures are in {self.out}/")
+            print_text(f"Tables and figures are in {self.out}/")
         return OK
 
 
@@ -186,8 +184,8 @@ def _show_reproduction(result: Reproduction) -> None:
     print_table(number_table(title, header, rows))
     colours = {"holds": "green", "does not hold": "red", "cannot tell": "yellow"}
     for claim in result.claims:
-        click.secho(f"{claim.verdict:>13}", nl=False, fg=colours[claim.verdict])
-        click.echo(f"  {claim.claim}")
+        verdict = click.style(f"{claim.verdict:>13}", fg=colours[claim.verdict])
+        print_text(f"{verdict}  {claim.claim}")
 
 
 # Our own studies.
@@ -209,7 +207,7 @@ def calibration(output: Output, systems: int, samples: int, seed: int) -> int:
 
     return output.run(
         lambda runner: calibrate(systems, samples, seed, runner),
-        lambda result: click.echo(result.page()),
+        lambda result: print_text(result.page()),
     )
 
 
@@ -233,7 +231,7 @@ def icu_sepsis(output: Output, quick: bool, seeds: int, patients: int, seed: int
     settings = icu_settings(QUICK_SIZES if quick else SIZES)
     return output.run(
         lambda runner: icu_study(settings, seeds, patients, seed, runner),
-        lambda result: click.echo(result.page()),
+        lambda result: print_text(result.page()),
     )
 
 
@@ -252,5 +250,5 @@ def grid_worlds(output: Output, quick: bool, seeds: int, seed: int) -> int:
     settings = gridworlds(QUICK_SIZES if quick else SIZES)
     return output.run(
         lambda runner: survey("gridworlds", settings, seeds, seed, runner),
-        lambda result: click.echo(result.page()),
+        lambda result: print_text(result.page()),
     )
