@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pastwise.methods.planned import METHODS
 
 import pastwise as pw
 from pastwise import TransferLearner, TransitionCounts
@@ -18,8 +17,13 @@ from pastwise.data.space import Space
 from pastwise.evaluation.importance import action_values
 from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
+from pastwise.methods import names
 from pastwise.models.belief import belief_from
+from pastwise.models.learned import LearnedModel
 from pastwise.models.samples import TransitionPosterior
+from pastwise.theory.fpd import design, mdp_optimum
+from pastwise.theory.learning import concentration, prior_concentration
+from pastwise.theory.similarity import kl_divergence
 
 MANY, A = 10**6, 8
 
@@ -31,8 +35,8 @@ def huge() -> TransitionCounts:
     )
 
 
-def model() -> pw.LearnedModel:
-    return pw.LearnedModel(huge(), 1e-6)
+def model() -> LearnedModel:
+    return LearnedModel(huge(), 1e-6)
 
 
 def wide(*shape: int) -> Any:
@@ -80,18 +84,18 @@ TOO_LARGE: dict[str, tuple[Callable[[], Any], str]] = {
         "give numbers by next state alone",
     ),
     "divergence": (
-        lambda: pw.kl_divergence(ideal(MANY, 1, MANY), ideal(1, A, MANY)),
+        lambda: kl_divergence(ideal(MANY, 1, MANY), ideal(1, A, MANY)),
         "compare goals over next states",
     ),
-    "posterior": (lambda: pw.concentration(huge(), np.ones(3), 1.0), "gather_evidence"),
+    "posterior": (lambda: concentration(huge(), np.ones(3), 1.0), "gather_evidence"),
     "sampled models": (lambda: TransitionPosterior(huge()), "join states into fewer"),
     "belief of several logs": (lambda: belief_from(replace(huge(), shape=(1,))), "one by one"),
     "rules of many epochs": (
-        lambda: pw.design(model(), NEXT.on(*spaces()), 1000),
+        lambda: design(model(), NEXT.on(*spaces()), 1000),
         "first_rule gives the first alone",
     ),
     "optimum of many epochs": (
-        lambda: pw.mdp_optimum(model(), np.zeros(MANY), 1000),
+        lambda: mdp_optimum(model(), np.zeros(MANY), 1000),
         "shorten the horizon",
     ),
     "values of many steps": (
@@ -130,7 +134,7 @@ def test_largest_table_is_not_refused() -> None:
 def test_a_number_for_each_state_and_action_is_not_spread_over_next_states() -> None:
     """As a prior count, and as a value to expect."""
     each = np.broadcast_to(np.arange(1.0, A + 1)[:, None], (MANY, A, 1))
-    np.testing.assert_allclose(pw.prior_concentration(ideal(1, 1, MANY), each), each[..., 0] * MANY)
+    np.testing.assert_allclose(prior_concentration(ideal(1, 1, MANY), each), each[..., 0] * MANY)
     np.testing.assert_allclose(model().expect_each(each), each[..., 0])
 
 
@@ -174,10 +178,10 @@ def test_a_hundred_thousand_states_are_learned_retargeted_explained_and_kept(
     assert learner.rule(before)[done] > 0.1
     assert learner.explain(before, done).actions[done].evidence[0].next_state == wanted
 
-    learner.update(before, done, wanted)
+    learner.observe(before, done, wanted)
     assert learner.rule(before) == learner.rule_[before]
     assert learner.explain(before).actions[done].probability == learner.rule(before)[done]
-    assert learner.support()[before]["records"] == counts.records[counts.state == s].sum() + 1
+    assert learner.support()[before].records == counts.records[counts.state == s].sum() + 1
     again = TransferLearner(learner.goal).fit(learner.counts_)
     assert np.array_equal(again.rule_.probabilities, learner.rule_.probabilities)
 
@@ -190,14 +194,14 @@ def test_a_hundred_thousand_states_are_learned_retargeted_explained_and_kept(
 @pytest.mark.parametrize("method", ["TL_explore", "FPD_learn", "TL_foresight"])
 def test_every_method_learns_a_hundred_thousand_states(method: str) -> None:
     rule = (
-        TransferLearner(Goal(prefer={500: 1}), agent=method)
+        TransferLearner(Goal(prefer={500: 1}), method=method)
         .fit(many_records(*SPACES["indices"]))
         .rule_
     )
     np.testing.assert_allclose(rule.probabilities.sum(axis=-1), 1)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", names())
 @pytest.mark.parametrize("ends", [[], [5]])
 def test_a_reward_by_state_and_action_is_the_same_spelt_out_for_every_next_state(
     method: str, ends: list[int]
@@ -212,9 +216,9 @@ def test_a_reward_by_state_and_action_is_the_same_spelt_out_for_every_next_state
         s: {a: dict.fromkeys(range(6), r) for a, r in row.items()} for s, row in worth.items()
     }
     short, long = (
-        TransferLearner(Goal(reward=reward, temperature=0.5, forbid=[(None, 2)]), agent=method).fit(
-            counts
-        )
+        TransferLearner(
+            Goal(reward=reward, temperature=0.5, forbid=[(None, 2)]), method=method
+        ).fit(counts)
         for reward in (worth, spelt)
     )
     np.testing.assert_allclose(

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pastwise as pw
+from pastwise.methods.tl import TL
+from pastwise.theory.similarity import normalised_similarity, plain_similarity
 
 LOG = {
     "s": ["cold", "cold", "mild", "hot", "mild", "cold"],
@@ -42,20 +44,20 @@ records = st.lists(
 
 @given(
     st.sampled_from(GOALS),
-    st.sampled_from([pw.normalised_similarity, pw.plain_similarity]),
+    st.sampled_from([normalised_similarity, plain_similarity]),
     records,
 )
 def test_it_learns_what_the_learner_learns(
     goal: pw.Goal, similarity: Any, stream: list[tuple[str, str, str]]
 ) -> None:
-    learner = learned(goal, similarity=similarity)
+    learner = learned(goal, method=TL(similarity=similarity))
     live = learner.live()
     for record in stream:
         live.observe(*record)
-    learner.merge(live.counts())
-    again = learned(goal, similarity=similarity)
+    learner.merge(live.take())
+    again = learned(goal, method=TL(similarity=similarity))
     for record in stream:
-        again.update(*record)
+        again.observe(*record)
     assert learner.counts_ == again.counts_
     for state in STATES:
         assert live.rule(state) == pytest.approx(again.rule(state), abs=1e-12)
@@ -63,7 +65,7 @@ def test_it_learns_what_the_learner_learns(
 
 def test_decisions_follow_the_rule() -> None:
     live = (
-        pw.TransferLearner(GOALS[0], prior_count=0.1)
+        pw.TransferLearner(GOALS[0], method=TL(prior_count=0.1))
         .fit(LOG, state="s", action="a", next_state="n")
         .live(seed=0)
     )
@@ -93,7 +95,7 @@ def test_labels_by_their_key_are_the_same() -> None:
     live.observe("1", "y", "2")
     assert live.rule("1") == live.rule(1)
     live.observe(1, "y", 2)
-    assert live.counts().records.tolist() == [2]
+    assert live.take().records.tolist() == [2]
 
 
 def test_states_that_the_log_does_not_have() -> None:
@@ -101,7 +103,7 @@ def test_states_that_the_log_does_not_have() -> None:
     with pytest.warns(pw.UnseenStateWarning, match="no state 'freezing'"):
         assert live.decide("freezing") in ACTIONS
     with pytest.raises(
-        ValueError, match=r"unknown label 'freezing'; TransferLearner\.update learns new labels"
+        ValueError, match=r"unknown label 'freezing'.*TransferLearner\.observe learns new labels"
     ):
         live.observe("freezing", "heat", "cold")
     with pytest.raises(ValueError, match="unknown label 'fly'"):
@@ -110,7 +112,7 @@ def test_states_that_the_log_does_not_have() -> None:
         live.observe("cold", "heat", "frozen")
     with pytest.raises(ValueError, match="unknown label 'freezing'"):
         learned(on_unseen="refuse").live().decide("freezing")
-    assert live.counts().num_records == 0
+    assert live.take().num_records == 0
 
 
 def test_a_terminal_state_is_not_left() -> None:
@@ -123,14 +125,31 @@ def test_a_terminal_state_is_not_left() -> None:
     with pytest.warns(pw.LogWarning, match="leaves the terminal state 'mild'"):
         live.observe("mild", "wait", "mild")
     assert live.rule("mild") == before
-    assert live.counts().num_records == 0
+    assert live.take().num_records == 0
 
 
-def test_what_does_not_add_up_is_refused() -> None:
-    with pytest.raises(
-        ValueError, match="only TL's rule adds up record by record, not that of FPD_learn"
-    ):
-        learned(agent="FPD_learn").live()
+@pytest.mark.parametrize("method", pw.methods.names())
+def test_taking_drains_what_was_observed(method: str) -> None:
+    """The lines of the README in a loop: every observation is counted once."""
+    learner = learned(method=method)
+    before = learner.counts_.num_records
+    live = learner.live(seed=1)
+    for number in range(1, 6):
+        action = live.decide("cold")
+        live.observe("cold", action, "mild")
+        learner.merge(live.take())
+        assert learner.counts_.num_records == before + number
+    assert live.take().num_records == 0
+
+
+@pytest.mark.parametrize("method", pw.methods.names())
+def test_it_starts_on_the_rule_of_the_learner(method: str) -> None:
+    learner = learned(method=method)
+    for state in STATES:
+        assert learner.live().rule(state) == pytest.approx(learner.rule(state), abs=1e-12)
+
+
+def test_a_log_of_tasks_is_refused() -> None:
     tasks = pw.TransferLearner(GOALS[0]).fit(
         LOG | {"k": list("xxyyxy")}, state="s", action="a", next_state="n", task="k"
     )
@@ -141,16 +160,22 @@ def test_what_does_not_add_up_is_refused() -> None:
 def test_what_the_learner_learns_later_is_not_the_policys() -> None:
     learner = learned()
     asked, live = learner.rule("cold"), learner.live()
-    learner.update("cold", "wait", "mild")
+    learner.observe("cold", "wait", "mild")
     assert live.rule("cold") == pytest.approx(asked, rel=1e-12)
 
 
 def test_what_was_observed_is_merged_into_a_log_that_ages() -> None:
     log = {**LOG, "day": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]}
-    columns = {"state": "s", "action": "a", "next_state": "n", "age": "day", "half_life": 2.0}
+    columns: dict[str, Any] = {
+        "state": "s",
+        "action": "a",
+        "next_state": "n",
+        "age": "day",
+        "half_life": 2.0,
+    }
     one, two = (pw.TransferLearner(GOALS[0]).fit(log, **columns) for _ in range(2))
     live = one.live()
     live.observe("cold", "heat", "mild")
-    one.merge(live.counts())
-    two.update("cold", "heat", "mild")
+    one.merge(live.take())
+    two.observe("cold", "heat", "mild")
     assert one.rule("cold") == pytest.approx(two.rule("cold"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,8 @@ import pytest
 
 from pastwise import Rule, Space, UnseenStateWarning
 from pastwise._display import to_frame
-from pastwise.methods.tl import Evidence
-from pastwise.policy.explanation import Explanation, Reason
+from pastwise.errors import FileError
 from pastwise.policy.rule import known_index
-from pastwise.policy.support import Support
-from pastwise.theory.learning import StateSupport
 
 P = np.array([[0.25, 0.75], [1.0, 0.0], [1 / 3, 2 / 3]])
 RULE = Rule(Space(("cold", "mild", "warm")), Space(("heat", "wait")), P, np.array([2.0, 0.5, 1.0]))
@@ -165,7 +161,7 @@ def test_export_refuses_what_it_cannot_write(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"\.parquet, \.csv or \.json"):
             RULE.export(tmp_path / name)
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(ValueError, match="folder"):
+    with pytest.raises(FileError, match="folder"):
         RULE.export(tmp_path / "folder.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["folder.csv"]
 
@@ -191,112 +187,3 @@ def test_a_notebook_shows_labels_as_text_and_dims_what_rests_on_little() -> None
     assert "<th>&lt;script&gt;</th>" in shown
     assert '<tr style="opacity:0.45"><th>&lt;b&gt;cold&lt;/b&gt;</th>' in shown
     assert '<tr style="opacity:1"><th>a &amp; b</th>' in shown
-
-
-# What it rests on.
-
-
-def support_of(similarity: list[float]) -> Support:
-    n = len(similarity)
-    arrays = StateSupport(
-        np.arange(1.0, n + 1), np.array(similarity), np.full(n, 1.5), np.full(n, 0.25)
-    )
-    return Support(Space([f"s{i}" for i in range(n)]), arrays)
-
-
-def test_support_by_label() -> None:
-    support = support_of([0.5, 3.0])
-    assert support["s1"] == {"records": 2, "similarity": 3.0, "effective": 1.5, "prior_share": 0.25}
-    assert isinstance(support["s1"]["records"], int)
-    assert support.to_dict() == {state: support[state] for state in ("s0", "s1")}
-    with pytest.raises(ValueError, match="unknown label"):
-        support["s7"]
-
-
-def test_support_as_a_frame() -> None:
-    frame = support_of([0.5, 3.0]).to_frame("pyarrow")
-    assert frame.to_pydict() == {
-        "state": ["s0", "s1"],
-        "records": [1, 2],
-        "similarity": [0.5, 3.0],
-        "effective": [1.5, 1.5],
-        "prior_share": [0.25, 0.25],
-    }
-
-
-def test_no_field_hides_the_support() -> None:
-    states = Space((("red", 1), ("blue", 2)), ("records", "hour"))
-    columns = Support(states, support_of([0.5, 3.0]).arrays).to_frame("pyarrow").to_pydict()
-    assert columns["state records"] == ["red", "blue"]
-    assert columns["records"] == [1, 2]
-
-
-def test_terminal_states_need_no_support() -> None:
-    (few,) = replace(support_of([0.9, 1.0, 0.0]), terminal=np.array([2])).warnings()
-    assert "1 of 3 states" in few
-    assert few.endswith("s0")
-    assert replace(support_of([0.0, 1.0]), terminal=np.array([0, 1])).warnings() == []
-
-
-def test_weak_states_are_told_by_name() -> None:
-    assert support_of([1.0, 7.0]).warnings() == []
-    (few,) = support_of([0.9, 1.0, 0.0]).warnings()
-    assert "2 of 3 states" in few
-    assert few.endswith("s0, s2")
-    (many,) = support_of([0.0] * 7).warnings()
-    assert "7 of 7 states" in many
-    assert many.endswith("s3, s4, ...")
-
-
-# Why.
-
-
-EXPLANATION = Explanation(
-    ("cold", 1),
-    {
-        "wait": Reason(0.25, 0.05, (Evidence(("cold", 1), 1, 0.1, 0.2),)),
-        "heat": Reason(
-            0.75, 0.05, (Evidence(("warm", 1), 3, 1.5, 0.5), Evidence(("cold", 1), 1, 0.6, 0.2))
-        ),
-    },
-)
-
-
-def test_an_explanation_as_plain_values() -> None:
-    assert EXPLANATION.to_dict() == {
-        "state": '["cold", 1]',
-        "actions": {
-            "wait": {
-                "probability": 0.25,
-                "prior": 0.05,
-                "evidence": [
-                    {"next_state": '["cold", 1]', "records": 1, "similarity": 0.1, "share": 0.2}
-                ],
-            },
-            "heat": {
-                "probability": 0.75,
-                "prior": 0.05,
-                "evidence": [
-                    {"next_state": '["warm", 1]', "records": 3, "similarity": 1.5, "share": 0.5},
-                    {"next_state": '["cold", 1]', "records": 1, "similarity": 0.6, "share": 0.2},
-                ],
-            },
-        },
-        "method": "TL",
-    }
-
-
-def test_an_explanation_in_words_has_the_likeliest_first() -> None:
-    lines = [line.split() for line in str(EXPLANATION).splitlines()]
-    assert [line[0] for line in lines] == [
-        "In",
-        "heat",
-        "0.5",
-        "0.2",
-        "0.05",
-        "wait",
-        "0.2",
-        "0.05",
-    ]
-    assert '3 records that led to ["warm", 1], similarity 1.5' in str(EXPLANATION)
-    assert "1 record " in str(EXPLANATION)

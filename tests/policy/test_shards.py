@@ -68,7 +68,7 @@ def test_count_merge_and_learn_from_the_command_line(
     )
     one, two = pw.load(policy), pw.load(direct)
     np.testing.assert_array_equal(one.rule_.probabilities, two.rule_.probabilities)
-    assert one.learn_more(whole).counts_.num_records == 14, "the columns are remembered"
+    assert one.update(whole).counts_.num_records == 14, "the columns are remembered"
 
 
 def test_what_was_counted_otherwise_is_not_merged(
@@ -119,4 +119,4 @@ def test_what_was_counted_otherwise_is_not_merged(
     assert call(monkeypatch, "learn", log, "--prefer", "b", "--state", "s") == 2
     assert "Missing option '--action'" in capsys.readouterr().err
     assert call(monkeypatch, "merge", log, "-o", out) == 2
-    assert "not a policy of pastwise" in capsys.readouterr().err
+    assert "not a file of pastwise" in capsys.readouterr().err

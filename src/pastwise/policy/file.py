@@ -93,7 +93,9 @@ def load_policy(path: str | Path) -> PolicyState:
             on_unseen=content["on_unseen"],
         )
         plan = _unpack_plan(tensors, content, counts)
-    return PolicyState(settings, counts, columns, known_plan=plan)
+        policy = PolicyState(settings, counts, columns, known_plan=plan)
+        policy.require_goals_fit()
+    return policy
 
 
 def _unpack_plan(tensors: Tensors, content: Content, counts: TransitionCounts) -> Plan:
@@ -270,6 +272,7 @@ def _read(path: str | Path) -> tuple[Tensors, Content]:
         raise PolicyFileError(f"{path} is damaged: its checksum does not match its content")
     with _blaming(path):
         content: Content = json.loads(tensors.pop(CONTENT).tobytes())
+        _require(isinstance(content, dict), "its content is not a JSON object")
     return tensors, content
 
 

@@ -115,15 +115,16 @@ class TransferLearner:
         return self
 
     def __repr__(self) -> str:
-        return f"TransferLearner({self.goal!r}, method={self.method!r})"
+        method = "" if self.method == "TL" else f", method={self.method!r}"
+        return f"TransferLearner({self.goal!r}{method})"
 
     # Learning.
 
     def fit(
         self,
         log: Any,
-        *,
         columns: Columns | None = None,
+        *,
         as_of: Any = None,
         **column_names: Any,
     ) -> Self:

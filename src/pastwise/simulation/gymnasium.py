@@ -255,7 +255,7 @@ class EpisodeLog:
 
     @property
     def columns(self) -> Columns:
-        """Which columns of `table` hold what: ``learner.fit(log.table, columns=log.columns)``."""
+        """Which columns of `table` hold what: ``learner.fit(log.table, log.columns)``."""
         return Columns.of(
             state=self.states.fields,
             action=self.actions.fields,
