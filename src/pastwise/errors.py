@@ -113,6 +113,10 @@ class FileError(PastwiseError, OSError):
     """A file or folder cannot be read or written."""
 
 
+class ConflictError(FileError):
+    """A file was changed by somebody else since it was read; nothing was written."""
+
+
 class WorkerError(PastwiseError, ChildProcessError):
     """A process of a study died."""
 

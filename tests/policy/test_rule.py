@@ -1,4 +1,4 @@
-"""A rule by labels: look-up, tables and files."""
+"""What a learner answers with: a rule, its support and its reasons, as values of their own."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from pastwise import Rule, Space, UnseenStateWarning
 from pastwise._display import to_frame
-from pastwise.errors import FileError
+from pastwise.errors import FileError, LabelError
 from pastwise.policy.rule import known_index
 
 P = np.array([[0.25, 0.75], [1.0, 0.0], [1 / 3, 2 / 3]])
@@ -25,6 +26,9 @@ PRODUCT = Rule(
     P[:2],
     np.array([2.0, 0.0]),
 )
+
+
+# The rule.
 
 
 def test_a_rule_is_a_mapping_of_states() -> None:
@@ -158,20 +162,59 @@ def test_export_refuses_what_it_cannot_write(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"\.parquet, \.csv or \.json"):
             RULE.export(tmp_path / name)
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(FileError, match="is a folder"):
+    with pytest.raises(FileError, match="folder"):
         RULE.export(tmp_path / "folder.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["folder.csv"]
 
 
-def test_a_failed_export_leaves_the_old_file(tmp_path: Path) -> None:
-    """Labels of mixed types make no Arrow column."""
+def test_a_failed_export_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise RuntimeError("the writer fails")
+
     (tmp_path / "rule.parquet").write_text("old")
-    mixed = Rule(Space(("a", 1)), RULE.actions, P[:2], np.ones(2))
-    with pytest.raises((ValueError, TypeError)):
-        mixed.export(tmp_path / "rule.parquet")
+    monkeypatch.setattr("pyarrow.parquet.write_table", fail)
+    with pytest.raises(RuntimeError, match="the writer fails"):
+        RULE.export(tmp_path / "rule.parquet")
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [
         ("rule.parquet", "old")
     ]
+
+
+@pytest.mark.parametrize(
+    ("labels", "written"),
+    [
+        (("a", 1), ["a", "1"]),
+        ((True, 2), ["true", "2"]),
+        ((1, 0.5), [1.0, 0.5]),
+        ((2**63, 1), ["9223372036854775808", "1"]),
+        ((2**53 + 1, 0.5), ["9007199254740993", "0.5"]),
+        ((-(2**63), 2**63 - 1), [-(2**63), 2**63 - 1]),
+    ],
+)
+def test_labels_of_several_types_are_exported_as_text(
+    tmp_path: Path, labels: tuple[Any, ...], written: list[Any]
+) -> None:
+    mixed = Rule(Space(labels), Space(("x",)), np.ones((2, 1)), np.ones(2))
+    mixed.export(tmp_path / "rule.parquet")
+    assert pq.read_table(tmp_path / "rule.parquet").column("state").to_pylist() == written
+    for backend in ("pandas", "polars", "pyarrow"):
+        assert list(nw.from_native(mixed.to_frame(backend))["state"]) == written
+
+
+def test_exported_text_is_no_formula(tmp_path: Path) -> None:
+    rule = Rule(Space(("=1+1", "-5")), Space(("@x",)), np.ones((2, 1)), np.ones(2))
+    rule.export(tmp_path / "rule.csv")
+    lines = (tmp_path / "rule.csv").read_text().splitlines()
+    assert lines[1:] == ["'=1+1,'@x,1.0,1.0", "-5,'@x,1.0,1.0"]
+
+
+def test_what_is_no_label_is_refused_even_where_the_prior_answers() -> None:
+    with pytest.raises(LabelError, match="is no label"):
+        LENIENT[["a"]]  # type: ignore[index]
+    assert ["a"] not in LENIENT  # type: ignore[comparison-overlap]
+    assert LENIENT.get(["a"]) is None  # type: ignore[arg-type]
 
 
 def test_a_notebook_shows_labels_as_text_and_dims_what_rests_on_little() -> None:

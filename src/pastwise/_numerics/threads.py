@@ -1,4 +1,4 @@
-"""Threads for compiled loops, which release the interpreter.
+"""Threads for compiled loops, which release the interpreter; a lock for values that change.
 
 Not ``concurrent.futures``: the interpreter joins an executor's threads at exit, so that Ctrl-C
 would wait for them, and it refuses new tasks from threads that outlive the main one.
@@ -10,8 +10,9 @@ import os
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from queue import SimpleQueue
-from threading import Thread
-from typing import TypeVar
+from threading import RLock, Thread
+from types import TracebackType
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -19,6 +20,30 @@ Task = Callable[[], None]
 
 CORES = os.cpu_count() or 1
 """Threads that can run at a time."""
+
+
+class Lock:
+    """A re-entrant lock that can be copied, or sent to a process, with what it protects.
+
+    The copy is a new lock that nobody holds.
+    """
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._lock.release()
+
+    def __reduce__(self) -> tuple[type[Lock], tuple[Any, ...]]:
+        return Lock, ()
 
 
 def _work(tasks: SimpleQueue[Task]) -> None:

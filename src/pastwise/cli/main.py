@@ -116,10 +116,9 @@ def count(log: LogOptions, output: Path, as_json: bool) -> int:
 @json_option
 def merge(parts: tuple[Path, ...], output: Path, as_json: bool) -> int:
     """Add up the counts of several files; their order does not matter."""
-    from pastwise.policy.file import merge_counts, save_counts
+    from pastwise.policy.file import merge_files
 
-    counts, columns = merge_counts(parts)
-    save_counts(counts, output, columns)
+    counts = merge_files(parts, output)
     _show_counts(counts, output, as_json)
     return OK
 

@@ -31,6 +31,7 @@ from pastwise._numerics.arrays import (
     group_sum,
     where_first,
 )
+from pastwise._numerics.checks import require_memory
 from pastwise.data.records import Transitions
 from pastwise.data.space import Space
 from pastwise.errors import ParameterError
@@ -73,7 +74,12 @@ class Decay:
 
     def factor(self, later: float) -> float:
         """Factor that takes a weight from the date ``as_of`` to a later one."""
-        return float(0.5 ** ((later - self.as_of) / self.half_life))
+        try:
+            return float(0.5 ** ((later - self.as_of) / self.half_life))
+        except OverflowError:
+            raise ParameterError(
+                f"the date {later} lies so far before {self.as_of} that weights become infinite"
+            ) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -367,6 +373,7 @@ class TransitionCounts:
         """Sum of ``values [..., distinct]`` over next states: [..., *shape, S, A]."""
         lead = values.shape[:-1]
         shape = (*self.shape, len(self.states), len(self.actions))
+        require_memory("a sum by state and action", (*lead, *shape), "join states into fewer")
         sums = np.zeros((prod(lead), prod(shape)))
         if len(self._row_starts):
             flat_values = values.reshape(prod(lead), -1)

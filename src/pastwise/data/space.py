@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice, pairwise
 from math import isfinite
+from typing import cast
 
 import numpy as np
 
@@ -305,6 +306,30 @@ def _find_number(label: Label, size: int) -> int | None:
         return None
     is_known = number == label and 0 <= number < size
     return number if is_known else None
+
+
+def labels_of_one_type(labels: Sequence[Label]) -> Sequence[Label]:
+    """Labels, or their keys, as a column of a table, which has one type.
+
+    Labels stay what they are if all are text, all booleans, all integers of 64 bits, or all
+    floating-point numbers. Integers among floating-point numbers become such, where that is exact.
+    Otherwise all labels become text.
+
+    >>> labels_of_one_type([1, "a", True]), labels_of_one_type([1, 0.5])
+    (['1', 'a', 'true'], [1.0, 0.5])
+    """
+    types = set(map(type, labels))
+    if isinstance(labels, range) or types in ({str}, {bool}, {float}):
+        return labels
+    if types == {int}:
+        numbers = cast(Sequence[int], labels)
+        if all(-(2**63) <= number < 2**63 for number in numbers):
+            return numbers
+    if types == {int, float}:
+        doubles = [float(number) for number in cast(Sequence[float], labels)]
+        if doubles == list(labels):
+            return doubles
+    return [key_of(label) for label in labels]
 
 
 def nearest_key(label: Label, known: Sequence[Label], *, most_compared: int = 10_000) -> str | None:

@@ -1,6 +1,9 @@
 """Policies and counts as files: tensors and JSON in one safetensors file.
 
-A file is written to a temporary name and renamed, and distrusted when it is read. Its layout:
+A file is written to a temporary name and renamed, and distrusted when it is read: the checksum
+must match, and the counts must be those of a possible log. What could not be read back is not
+written. The checksum is also the file's version: `save_policy` replaces the file that the policy
+was read from only if nobody else has replaced it since. Its layout:
 
 - tensors ``key``, ``records``, ``weight``, ``weight_squared`` [distinct] and ``terminal``: the
   counts;
@@ -16,7 +19,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from math import prod
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +28,10 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from pastwise._files import replacing
-from pastwise.data.counts import Decay, TransitionCounts
+from pastwise._files import replacing, require_regular_file
+from pastwise.data.counts import KEY_LIMIT, Decay, TransitionCounts
 from pastwise.data.space import Label, Space, checked_label
-from pastwise.errors import FileError, ParameterError, PolicyFileError
+from pastwise.errors import ConflictError, FileError, ParameterError, PolicyFileError
 from pastwise.goals.goal import Goal
 from pastwise.logs.columns import Columns
 from pastwise.methods.base import Plan
@@ -43,7 +46,16 @@ CONTENT = "content"
 COUNTS = ("key", "records", "weight", "weight_squared")
 PART = "part:"
 
-MAX_LABELS = 10**9
+TYPES = ("I64", "F64", "U8")
+"""Types of numbers that our files have, as safetensors names them."""
+
+UNSEEN_LABELS = 10**6
+"""Labels 0, ..., n - 1 are stored as n, which costs nothing; a forged n would cost gigabytes. So n
+is at most this, or the number of numbers in the file's arrays, if that is larger: labels that occur
+in a log always pass."""
+
+UNSEEN_TASKS = 1000
+"""The same for tasks, each of which becomes a log of its own."""
 
 Tensors = dict[str, NDArray[Any]]
 Content = dict[str, Any]
@@ -53,31 +65,41 @@ Content = dict[str, Any]
 
 
 def save_policy(policy: PolicyState, path: str | Path) -> None:
-    """Write all that was learned; what was there before survives if that fails."""
+    """Write all that was learned; what was there before survives if that fails.
+
+    Raises
+    ------
+    ConflictError
+        If the policy was read from this file, or written to it, and the file is another one now.
+    """
     settings = policy.settings
     if settings.divergence is not kl_divergence:
         raise ParameterError("only a learner with the library's own divergence can be saved")
     method = to_settings(settings.method)
-    plan = policy.plan()
-    tensors, content = _pack_counts(policy.counts(), policy.columns)
-    tensors["rule"] = plan.rule
+    counts, plan = policy.counts_and_plan()
+    _require_plan(plan, (len(counts.states), len(counts.actions)))
+    tensors, content = _pack_counts(counts, policy.columns)
+    tensors["rule"] = np.asarray(plan.rule, dtype=np.float64)
     for name, part in plan.parts.items():
-        tensors[PART + name] = part
+        tensors[PART + name] = np.asarray(part, dtype=np.float64)
+    _require_justified_labels(counts, tensors)
     past_goals = settings.past_goals or {}
     content |= {
         "goal": settings.goal.to_dict(),
-        "past_goals": [[task, goal.to_dict()] for task, goal in past_goals.items()],
+        "past_goals": [[checked_label(task), goal.to_dict()] for task, goal in past_goals.items()],
         "method": method,
         "on_unseen": settings.on_unseen,
         "parts": list(plan.parts),
         "adds_up": plan.adds_up,
     }
-    _write(path, tensors, content)
+    version = Path(path).resolve()
+    checksum = _write(path, tensors, content, replaces=policy.versions.get(version))
+    policy.versions[version] = checksum
 
 
 def load_policy(path: str | Path) -> PolicyState:
     """What `save_policy` wrote; a damaged or foreign file is an error that says what is wrong."""
-    tensors, content = _read(path)
+    tensors, content, checksum = _read(path)
     if "goal" not in content:
         raise PolicyFileError(
             f"{path} holds counts, not a policy; pastwise learn makes a policy of them"
@@ -93,40 +115,62 @@ def load_policy(path: str | Path) -> PolicyState:
             on_unseen=content["on_unseen"],
         )
         plan = _unpack_plan(tensors, content, counts)
-        policy = PolicyState(settings, counts, columns, known_plan=plan)
+        versions = {Path(path).resolve(): checksum}
+        policy = PolicyState(settings, counts, columns, known_plan=plan, versions=versions)
         policy.require_goals_fit()
     return policy
 
 
 def _unpack_plan(tensors: Tensors, content: Content, counts: TransitionCounts) -> Plan:
     """The stored plan; what cannot be one is refused."""
-    sizes = (len(counts.states), len(counts.actions))
     rule = _tensor(tensors, "rule", np.float64)
+    parts = {name: _tensor(tensors, PART + name, np.float64) for name in content["parts"]}
+    plan = Plan(rule, parts, bool(content["adds_up"]))
+    _require_plan(plan, (len(counts.states), len(counts.actions)))
+    return plan
+
+
+def _require_plan(plan: Plan, sizes: tuple[int, int]) -> None:
+    """Refuse what is no plan of this number of states and actions."""
+    rule = plan.rule
     _require(rule.shape == sizes, "the rule has the wrong shape")
     _require(np.isfinite(rule).all() and (rule >= 0).all(), "the rule has impossible values")
     _require(np.allclose(rule.sum(axis=-1), 1), "the rule is not normalised")
-    parts = {}
-    for name in content["parts"]:
-        part = _tensor(tensors, PART + name, np.float64)
+    for name, part in plan.parts.items():
         fits = part.ndim == 2 and part.shape[0] in (1, sizes[0]) and part.shape[1] == sizes[1]
         _require(fits, f"part {name!r} of the plan has the wrong shape")
         _require(not np.isnan(part).any(), f"part {name!r} of the plan has impossible values")
-        parts[name] = part
-    return Plan(rule, parts, bool(content["adds_up"]))
 
 
 # Counts.
 
 
-def save_counts(counts: TransitionCounts, path: str | Path, columns: Columns | None = None) -> None:
-    """Write counts, with the columns that they were read by."""
+def save_counts(
+    counts: TransitionCounts,
+    path: str | Path,
+    columns: Columns | None = None,
+    *,
+    replaces: str | None = None,
+) -> None:
+    """Write counts, with the columns that they were read by.
+
+    Parameters
+    ----------
+    counts : TransitionCounts
+    path : path
+    columns : Columns, optional
+    replaces : str, optional
+        Checksum of the file that is to be replaced, see `checksum_of`; a `ConflictError` says that
+        there is another one by now.
+    """
     tensors, content = _pack_counts(counts, columns)
-    _write(path, tensors, content)
+    _require_justified_labels(counts, tensors)
+    _write(path, tensors, content, replaces=replaces)
 
 
 def load_counts(path: str | Path) -> tuple[TransitionCounts, Columns | None]:
     """Counts, and the columns that they were read by, from a file of counts or of a policy."""
-    tensors, content = _read(path)
+    tensors, content, _ = _read(path)
     with _blaming(path):
         return _unpack_counts(tensors, content)
 
@@ -145,13 +189,30 @@ def merge_counts(paths: Sequence[str | Path]) -> tuple[TransitionCounts, Columns
     return total, columns
 
 
+def merge_files(paths: Sequence[str | Path], output: str | Path) -> TransitionCounts:
+    """Write the counts of several files together; ``output`` may be one of them.
+
+    Raises
+    ------
+    ConflictError
+        If ``output`` is one of the files, and was changed since it was read.
+    """
+    target = Path(output).resolve()
+    is_replaced = any(Path(path).resolve() == target for path in paths)
+    replaces = checksum_of(output) if is_replaced else None
+    counts, columns = merge_counts(paths)
+    save_counts(counts, output, columns, replaces=replaces)
+    return counts
+
+
 def _pack_counts(counts: TransitionCounts, columns: Columns | None) -> tuple[Tensors, Content]:
+    counts.require_possible()
     tensors: Tensors = {
-        "key": counts.key,
-        "records": counts.records,
-        "weight": counts.weight,
-        "weight_squared": counts.weight_squared,
-        "terminal": counts.terminal,
+        "key": np.asarray(counts.key, dtype=np.int64),
+        "records": np.asarray(counts.records, dtype=np.int64),
+        "weight": np.asarray(counts.weight, dtype=np.float64),
+        "weight_squared": np.asarray(counts.weight_squared, dtype=np.float64),
+        "terminal": np.asarray(counts.terminal, dtype=np.int64),
     }
     content: Content = {
         "states": _pack_space(counts.states),
@@ -168,53 +229,45 @@ def _unpack_counts(tensors: Tensors, content: Content) -> tuple[TransitionCounts
     states = _unpack_space(content["states"])
     actions = _unpack_space(content["actions"])
     tasks = None if content["tasks"] is None else _unpack_space(content["tasks"])
-    shape = () if tasks is None else (len(tasks),)
-
-    # Sums of each distinct transition: one length, finite, not negative.
-    key = _tensor(tensors, "key", np.int64)
-    records = _tensor(tensors, "records", np.int64)
-    weight = _tensor(tensors, "weight", np.float64)
-    weight_squared = _tensor(tensors, "weight_squared", np.float64)
-    for name, tensor in zip(COUNTS, (key, records, weight, weight_squared), strict=True):
-        _require(
-            tensor.ndim == 1 and tensor.shape == key.shape,
-            f"{name} has the wrong shape {tensor.shape}",
-        )
-        is_possible = np.isfinite(tensor).all() and (tensor >= 0).all()
-        _require(is_possible, f"{name} has negative or undefined values")
-
-    # Keys ascend within the space of all transitions.
-    size = prod((*shape, len(states), len(actions), len(states)))
-    is_ascending = (np.diff(key) > 0).all() and (key < size).all()
-    _require(is_ascending, "the keys of the transitions are out of order")
-
-    # So do terminal states.
-    terminal = _tensor(tensors, "terminal", np.int64)
-    _require(terminal.ndim == 1, "bad terminal states")
-    is_inside = (terminal >= 0).all() and (terminal < len(states)).all()
-    _require(is_inside and (np.diff(terminal) > 0).all(), "bad terminal states")
-
     counts = TransitionCounts(
         states=states,
         actions=actions,
-        key=key,
-        records=records,
-        weight=weight,
-        weight_squared=weight_squared,
-        shape=shape,
+        key=_tensor(tensors, "key", np.int64),
+        records=_tensor(tensors, "records", np.int64),
+        weight=_tensor(tensors, "weight", np.float64),
+        weight_squared=_tensor(tensors, "weight_squared", np.float64),
+        shape=() if tasks is None else (len(tasks),),
         tasks=tasks,
-        terminal=terminal,
+        terminal=_tensor(tensors, "terminal", np.int64),
         decay=None if content["decay"] is None else Decay(**content["decay"]),
     )
+    _require_justified_labels(counts, tensors)
+    counts.require_possible()
     columns = None if content["columns"] is None else Columns.from_dict(content["columns"])
     return counts, columns
+
+
+def _require_justified_labels(counts: TransitionCounts, tensors: Tensors) -> None:
+    """Refuse ranges of labels that the file's numbers do not justify; see `UNSEEN_LABELS`."""
+    num_numbers = sum(tensor.size for name, tensor in tensors.items() if name != CONTENT)
+    limits = {
+        "states": (counts.states, max(UNSEEN_LABELS, num_numbers)),
+        "actions": (counts.actions, max(UNSEEN_LABELS, num_numbers)),
+        "tasks": (counts.tasks, max(UNSEEN_TASKS, num_numbers)),
+    }
+    for name, (space, limit) in limits.items():
+        if space is not None and isinstance(space.labels, range) and len(space) > limit:
+            raise ParameterError(
+                f"{len(space):,} {name} for {len(counts.key):,} distinct transitions; "
+                f"at most {limit:,} are kept. Leave out those that never occur"
+            )
 
 
 def _pack_space(space: Space) -> Content:
     if isinstance(space.labels, range):
         labels: Any = {"range": len(space)}
     else:
-        labels = list(space.labels)
+        labels = [checked_label(label) for label in space.labels]
     return {"labels": labels, "fields": list(space.fields)}
 
 
@@ -225,40 +278,73 @@ def _unpack_space(content: Mapping[str, Any]) -> Space:
     if not isinstance(labels, Mapping):
         return Space([as_label(label) for label in labels], fields)
     number = labels["range"]
-    is_possible = type(number) is int and 0 < number <= MAX_LABELS
+    is_possible = type(number) is int and 0 < number < KEY_LIMIT
     _require(is_possible, "an impossible number of labels")
     return Space(range(number), fields)
 
 
 def as_label(value: Any) -> Label:
     """A label out of JSON, where a product label is a list."""
-    return checked_label(tuple(value) if isinstance(value, list) else value)
+    if isinstance(value, list):
+        return tuple(as_label(part) for part in value)
+    return checked_label(value)
 
 
 # The file itself.
 
 
-def _write(path: str | Path, tensors: Tensors, content: Content) -> None:
-    text = json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
+def _write(
+    path: str | Path, tensors: Tensors, content: Content, *, replaces: str | None = None
+) -> str:
+    """Write a file and return its checksum.
+
+    With ``replaces``, the file that is there must still have that checksum.
+    """
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
-    tensors[CONTENT] = np.frombuffer(text, dtype=np.uint8)
-    header = {"format": FORMAT, "sha256": _digest(tensors)}
-    with replacing(path) as temporary:
+    tensors[CONTENT] = np.frombuffer(_encoded(content), dtype=np.uint8)
+    checksum = _digest(tensors)
+    header = {"format": FORMAT, "sha256": checksum}
+
+    def require_unchanged(target: Path) -> None:
+        if replaces is not None and target.exists() and checksum_of(target) != replaces:
+            raise ConflictError(
+                f"{path} was changed by somebody else since it was read; nothing was written. "
+                "Read it again and repeat what you did, or write to another file"
+            )
+
+    with replacing(path, check=require_unchanged) as temporary:
         try:
             save_file(tensors, temporary, {"pastwise": json.dumps(header)})
         except SafetensorError as error:
             raise FileError(f"{path} cannot be written: {error}") from None
+    return checksum
 
 
-def _read(path: str | Path) -> tuple[Tensors, Content]:
-    """Tensors and JSON content; anything but such a file is an error that says so."""
-    _require_readable(path)
+def checksum_of(path: str | Path) -> str | None:
+    """The checksum that a file states: its version. None if there is no such file of pastwise."""
+    try:
+        require_regular_file(path)
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+        checksum = json.loads(metadata["pastwise"])["sha256"]
+    except (KeyError, SafetensorError, TypeError, ValueError, OSError, RecursionError):
+        return None
+    return checksum if isinstance(checksum, str) else None
+
+
+def _read(path: str | Path) -> tuple[Tensors, Content, str]:
+    """Tensors, JSON content and checksum; anything but such a file is an error that says so."""
+    require_regular_file(path)
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        header = json.loads(metadata["pastwise"])
-        number = header["format"]
+            header = json.loads(metadata["pastwise"])
+            number = header["format"]
+            names = list(file.keys())
+            types = {name: file.get_slice(name).get_dtype() for name in names}
+            foreign = [kind for kind in types.values() if kind not in TYPES]
+            _require(not foreign, f"it has numbers of type {', '.join(foreign[:3])}")
+            tensors = {name: file.get_tensor(name) for name in names}
     except KeyError as error:
         raise PolicyFileError(f"{path} is not a file of pastwise: it has no {error}") from None
     except (SafetensorError, TypeError, ValueError, OSError, RecursionError) as error:
@@ -268,23 +354,42 @@ def _read(path: str | Path) -> tuple[Tensors, Content]:
             f"{path} has format {number!r}; this version of pastwise reads format {FORMAT}. "
             "Learn again, or use the version that wrote it"
         )
-    if CONTENT not in tensors or header.get("sha256") != _digest(tensors):
+    checksum = header.get("sha256")
+    if CONTENT not in tensors or checksum != _digest(tensors):
         raise PolicyFileError(f"{path} is damaged: its checksum does not match its content")
     with _blaming(path):
-        content: Content = json.loads(tensors.pop(CONTENT).tobytes())
-        _require(isinstance(content, dict), "its content is not a JSON object")
-    return tensors, content
+        content = _decoded(tensors.pop(CONTENT).tobytes())
+    return tensors, content, checksum
 
 
-def _require_readable(path: str | Path) -> None:
-    if Path(path).is_dir():
-        raise FileError(f"{path} is a folder, not a file of pastwise")
-    if not Path(path).exists():
-        raise FileError(f"no such file: {path}")
+def _encoded(content: Content) -> bytes:
+    """The content as JSON; what JSON cannot hold is refused."""
     try:
-        Path(path).open("rb").close()
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror}") from None
+        return json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError as error:
+        text = error.object[max(0, error.start - 20) : error.end + 20]
+        raise ParameterError(
+            f"a label or the name of a column has half of a surrogate pair, near {text!r}; "
+            "replace it"
+        ) from None
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"a label or a setting cannot be written: {error}") from None
+
+
+def _decoded(text: bytes) -> Content:
+    """The content of JSON text, if it could be written again."""
+    content = json.loads(text, parse_float=_finite, parse_constant=_finite)
+    _require(isinstance(content, dict), "its content is not a JSON object")
+    if rb"\u" in text:  # the only way to half of a surrogate pair
+        _encoded(content)
+    return dict(content)
+
+
+def _finite(text: str) -> float:
+    """A number of JSON text; infinities and NaN, which Python's reader lets pass, are refused."""
+    number = float(text)
+    _require(isfinite(number), f"{text} is no finite number")
+    return number
 
 
 def _digest(tensors: Tensors) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 
 from pastwise import logs
 from pastwise._numerics.arrays import FloatArray
+from pastwise._numerics.threads import Lock
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import Label, Space, checked_label
 from pastwise.errors import LabelError, LogError, LogWarning, NotFittedError, ParameterError
@@ -25,12 +26,12 @@ from pastwise.evaluation.result import Estimate, Evaluation
 from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
 from pastwise.logs.columns import Columns
-from pastwise.logs.findings import Finding
+from pastwise.logs.findings import Finding, counted
 from pastwise.methods.base import RECORDS, AnyMethod
 from pastwise.methods.registry import create
 from pastwise.policy.explanation import Explanation
 from pastwise.policy.file import load_policy, save_policy
-from pastwise.policy.live import LivePolicy
+from pastwise.policy.live import LivePolicy, dated
 from pastwise.policy.rule import Rule, known_index
 from pastwise.policy.state import OnUnseen, PolicyState, Settings
 from pastwise.policy.support import Support
@@ -47,6 +48,9 @@ PARAMETERS = ("goal", "method", "past_goals", "divergence", "on_unseen")
 
 class TransferLearner:
     """Learns a decision policy for a goal from a log that was made for others.
+
+    Several threads may use one learner: none of their records is lost. Processes that load,
+    update and save one file at the same time get a `ConflictError`, all but the first.
 
     Parameters
     ----------
@@ -99,6 +103,7 @@ class TransferLearner:
         self.past_goals = past_goals
         self.divergence = divergence
         self.on_unseen: OnUnseen = on_unseen
+        self._learning = Lock()  # one change at a time, from the counts to the new policy
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's arguments, as given."""
@@ -166,6 +171,7 @@ class TransferLearner:
         columns: Columns | None,
         findings: tuple[Finding, ...],
         backend: str | None,
+        versions: dict[Path, str] | None = None,
     ) -> Self:
         """Learn from counts; an error leaves the learner as it was."""
         if counts.shape and counts.tasks is None:
@@ -179,57 +185,98 @@ class TransferLearner:
             divergence=self.divergence,
             on_unseen=self.on_unseen,
         )
-        policy = PolicyState(settings, counts, columns, findings, backend)
+        policy = PolicyState(settings, counts, columns, findings, backend, versions=versions or {})
         policy.memory()  # problems with the goal or the method show now
-        self._policy = policy
+        with self._learning:
+            self._policy = policy
         return self
 
     def observe(
-        self, state: Label, action: Label, next_state: Label, *, weight: float = 1.0
+        self,
+        state: Label,
+        action: Label,
+        next_state: Label,
+        *,
+        weight: float = 1.0,
+        date: float | None = None,
     ) -> Self:
         """Learn from one more record; the same as refitting with it, up to rounding.
 
         A record of known labels costs a time that does not depend on the log. New labels enlarge
         the spaces, and everything is learned again from the counts. A record that leaves a
         terminal state is left out, with a warning.
+
+        Parameters
+        ----------
+        state, action, next_state : labels
+        weight : float
+        date : float, optional
+            When the record was made, in the unit of the age column or, for dates, in seconds since
+            1970. Needed if weights fall with age, and only then. A date later than that of all
+            records so far makes them older: everything is learned again from the counts.
         """
-        policy = self._fitted
-        counts = policy.log
         if not (np.isfinite(weight) and weight > 0):
             raise ParameterError(f"a weight must be finite and positive, not {weight}")
-        if counts.tasks is not None:
-            raise ParameterError("a log of several tasks is extended by merging counts")
         state = checked_label(state)
         action = checked_label(action)
         next_state = checked_label(next_state)
+        with self._learning:
+            policy = self._fitted
+            counts = policy.log
+            if counts.tasks is not None:
+                raise ParameterError("a log of several tasks is extended by merging counts")
+            decay = dated(counts.decay, date)
 
-        is_known_state = counts.states.has(state)
-        if is_known_state and counts.states.index(state) in counts.terminal:
-            message = f"a record that leaves the terminal state {state!r} was left out"
-            warnings.warn(message, LogWarning, stacklevel=2)
-            return self
-        if not (is_known_state and counts.actions.has(action) and counts.states.has(next_state)):
-            return self.merge(_one_record(state, action, next_state, counts, weight))
-        policy.observe(
-            counts.states.index(state),
-            counts.actions.index(action),
-            counts.states.index(next_state),
-            float(weight),
-        )
+            # A terminal state is not left.
+            is_known_state = counts.states.has(state)
+            if is_known_state and counts.states.index(state) in counts.terminal:
+                message = f"a record that leaves the terminal state {state!r} was left out"
+                warnings.warn(message, LogWarning, stacklevel=2)
+                return self
+
+            # New labels or a later date change everything.
+            are_known = (
+                is_known_state and counts.actions.has(action) and counts.states.has(next_state)
+            )
+            is_later = decay is not None and decay.as_of > _as_of(counts)
+            if is_later or not are_known:
+                record = _one_record(state, action, next_state, counts, weight)
+                return self.merge(replace(record, decay=decay))
+
+            # The weight as of the date of the log.
+            age_factor = 1.0 if decay is None else decay.factor(_as_of(counts))
+            policy.observe(
+                counts.states.index(state),
+                counts.actions.index(action),
+                counts.states.index(next_state),
+                float(weight) * age_factor,
+            )
         return self
 
     def update(self, log: Any) -> Self:
         """Learn from one more log, read with the columns and bins of the first."""
         reading = self._read(log)
-        self.merge(reading.counts)
-        self._policy.findings = reading.findings
+        with self._learning:
+            self.merge(reading.counts)
+            self._policy.findings = reading.findings
         logs.warn_of(reading, stacklevel=3)
         return self
 
     def merge(self, other: TransitionCounts) -> Self:
-        """Learn from the counts of another log as well; labels are united."""
-        policy = self._fitted
-        return self._learn(self.counts_ + other, policy.columns, policy.findings, policy.backend)
+        """Learn from the counts of another log as well; labels are united.
+
+        Records that leave a state which is terminal in the other log are left out, with a warning.
+        """
+        with self._learning:
+            policy = self._fitted
+            own = self.counts_
+            both = own + other
+            left_out = own.num_records + other.num_records - both.num_records
+            self._learn(both, policy.columns, policy.findings, policy.backend, policy.versions)
+        if left_out:
+            message = f"left out: {counted(left_out, 'record')} leaving a terminal state"
+            warnings.warn(message, LogWarning, stacklevel=2)
+        return self
 
     def retarget(self, goal: Goal, method: str | AnyMethod | None = None) -> TransferLearner:
         """A learner for another goal, or by another method, from the same counts."""
@@ -242,7 +289,13 @@ class TransferLearner:
             divergence=settings.divergence,
             on_unseen=settings.on_unseen,
         )
-        return other._learn(self.counts_, policy.columns, policy.findings, policy.backend)
+        return other._learn(
+            policy.counts(),
+            policy.columns,
+            policy.findings,
+            policy.backend,
+            dict(policy.versions),
+        )
 
     def live(self, seed: int | None = None) -> LivePolicy:
         """The policy as it is now, for a running loop in which it decides and goes on learning.
@@ -459,7 +512,15 @@ class TransferLearner:
     # Files.
 
     def save(self, path: str | Path) -> None:
-        """Write all that was learned to a safetensors file; see `policy.file` for its layout."""
+        """Write all that was learned to a safetensors file; see `policy.file` for its layout.
+
+        Raises
+        ------
+        ConflictError
+            If the learner was loaded from this file, or saved to it, and somebody else has
+            replaced it since. Nothing is written: load the file and learn again, or save to
+            another one.
+        """
         save_policy(self._fitted, path)
 
     @classmethod
@@ -490,10 +551,14 @@ def _one_record(
     next_state = _known_spelling(counts.states, next_state)
     states = Space.sorted({state, next_state}, counts.states.fields)
     actions = Space((action,), counts.actions.fields)
-    record = TransitionCounts.from_records(
+    return TransitionCounts.from_records(
         states.indices([state]), [0], states.indices([next_state]), states, actions, weight
     )
-    return replace(record, decay=counts.decay)
+
+
+def _as_of(counts: TransitionCounts) -> float:
+    """The date that weights refer to; any, if they do not fall with age."""
+    return 0.0 if counts.decay is None else counts.decay.as_of
 
 
 def _known_spelling(space: Space, label: Label) -> Label:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
-from pastwise.data.counts import TransitionCounts
+from pastwise.data.counts import Decay, TransitionCounts
 from pastwise.data.space import Label
 from pastwise.errors import LogWarning, ParameterError, UnknownLabelError
 from pastwise.methods.base import LiveRows, PlannedRows
@@ -76,7 +77,10 @@ class LivePolicy:
 
     def decide(self, state: Label) -> Label:
         """Sample an action from the rule of a state."""
-        index = self._state_index.get(state)
+        try:
+            index = self._state_index.get(state)
+        except TypeError:  # no label
+            index = None
         row = self._row(state) if index is None else self._rows[index]
         left = next(self._uniform) * sum(row)
         for action, weight in zip(self._actions, row, strict=True):
@@ -94,7 +98,7 @@ class LivePolicy:
             s = self._origin_index[state]
             a = self._action_index[action]
             n = self._state_index[next_state]
-        except KeyError:
+        except (KeyError, TypeError):
             s, a, n = self._look_up(state, action, next_state)
             if s in self._counts.terminal:
                 message = f"a record that leaves the terminal state {state!r} was left out"
@@ -113,8 +117,16 @@ class LivePolicy:
         total = sum(row)
         return {action: weight / total for action, weight in zip(self._actions, row, strict=True)}
 
-    def take(self) -> TransitionCounts:
-        """Counts of what was observed since the last call, over the learner's labels."""
+    def take(self, *, date: float | None = None) -> TransitionCounts:
+        """Counts of what was observed since the last call, over the learner's labels.
+
+        Parameters
+        ----------
+        date : float, optional
+            When it was observed, in the unit of the age column or, for dates, in seconds since
+            1970. Needed if weights fall with age, and only then.
+        """
+        decay = dated(self._counts.decay, date)
         states = self._counts.states
         actions = self._counts.actions
         key = np.array(list(self._seen), dtype=np.int64)
@@ -129,7 +141,7 @@ class LivePolicy:
         )
         sums = (records, weight, weight)
         self._seen = {}
-        return TransitionCounts.from_groups(states, actions, index, sums, decay=self._counts.decay)
+        return TransitionCounts.from_groups(states, actions, index, sums, decay=decay)
 
     def _row(self, state: Label) -> list[float]:
         """Numbers proportional to the rule of a state: [A]."""
@@ -152,6 +164,20 @@ class LivePolicy:
         self._state_index[next_state] = n
         self._action_index[action] = a
         return s, a, n
+
+
+def dated(decay: Decay | None, date: float | None) -> Decay | None:
+    """The decay of a log with the date of new records, which it needs, if there is one."""
+    if decay is None:
+        if date is not None:
+            raise ParameterError("the weights of this log do not fall with age; leave out the date")
+        return None
+    if date is None:
+        raise ParameterError(
+            "the weights of this log fall with age, so a new record needs its date=, in the unit "
+            "of the age column or, for dates, in seconds since 1970"
+        )
+    return replace(decay, as_of=date)
 
 
 def _live_rows(policy: PolicyState, rng: np.random.Generator) -> LiveRows:

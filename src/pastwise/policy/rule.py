@@ -14,8 +14,8 @@ import numpy as np
 from pastwise._display import MAX_ROWS, rule_table, to_frame
 from pastwise._files import replacing, write_columns
 from pastwise._numerics.arrays import FloatArray, sample
-from pastwise.data.space import Label, Space, key_of
-from pastwise.errors import LabelError, ParameterError, UnseenStateWarning
+from pastwise.data.space import Label, Space, key_of, labels_of_one_type
+from pastwise.errors import LabelError, ParameterError, UnknownLabelError, UnseenStateWarning
 
 WEAK = 1.0
 """A rule that rests on less total similarity than one perfectly similar record is weak."""
@@ -60,7 +60,7 @@ class Rule(Mapping[Label, dict[Label, float]]):
         """Whether the log has the state; looking does not warn."""
         try:
             return self.states.has(state)
-        except TypeError:
+        except LabelError:
             return False
 
     def get(self, state: Label, default: Any = None) -> Any:
@@ -106,7 +106,12 @@ class Rule(Mapping[Label, dict[Label, float]]):
         return to_frame(self.columns(), backend or self.backend)
 
     def export(self, path: str | Path) -> None:
-        """Write the rule as a table (.parquet, .csv) or by keys (.json)."""
+        """Write the rule as a table (.parquet, .csv) or by keys (.json).
+
+        In a table a column has one type: labels of several types become text, their keys. In a
+        CSV file, text that a spreadsheet would run as a formula gets an apostrophe in front;
+        see `_files.safe_cell`.
+        """
         suffix = Path(path).suffix.lower()
         if suffix not in (".parquet", ".csv", ".json"):
             raise ParameterError(f"{path}: a rule is exported as .parquet, .csv or .json")
@@ -149,7 +154,7 @@ def known_index(states: Space, state: Label, *, refuse: bool, stacklevel: int = 
     """
     try:
         return states.index(state)
-    except LabelError:
+    except UnknownLabelError:
         if refuse:
             raise
     message = f"the log has no state {state!r}: the prior answers for it"
@@ -160,7 +165,7 @@ def known_index(states: Space, state: Label, *, refuse: bool, stacklevel: int = 
 def label_columns(
     space: Space, name: str, taken: Collection[str], *, repeat: int = 1, tile: int = 1
 ) -> dict[str, list[Any]]:
-    """Labels of a space as columns, one for each field.
+    """Labels of a space as columns, one for each field; see `labels_of_one_type`.
 
     Parameters
     ----------
@@ -177,6 +182,7 @@ def label_columns(
     for column, labels in zip(names, parts, strict=True):
         while column in taken or column in columns:
             column = f"{name} {column}"
-        repeated = [label for label in labels for _ in range(repeat)]
+        plain = labels_of_one_type(labels)
+        repeated = [label for label in plain for _ in range(repeat)]
         columns[column] = repeated * tile
     return columns

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from pastwise._numerics.arrays import FloatArray, IntArray, normalise
+from pastwise._numerics.threads import Lock
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.live_counts import LiveCounts
 from pastwise.data.space import Label
@@ -66,6 +68,10 @@ class PolicyState:
         What was found in the log on the way.
     backend : str, optional
         Library that the log's table came in.
+    versions : mapping from paths to checksums
+        The files that this policy was read from or written to, as they were then.
+
+    Several threads may ask and observe: a lock keeps counts, memory and plan together.
     """
 
     settings: Settings
@@ -74,6 +80,8 @@ class PolicyState:
     findings: tuple[Finding, ...] = ()
     backend: str | None = None
     known_plan: Plan | None = None
+    versions: dict[Path, str] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
     _memory: Any = field(default=None, repr=False)
     _observed: int = 0
 
@@ -112,23 +120,27 @@ class PolicyState:
 
     def counts(self) -> TransitionCounts:
         """The log with every record observed since."""
-        if self._observed:
-            self.log = self._live.counts()
-            self._live = LiveCounts(self.log)
-            self._observed = 0
-        return self.log
+        with self._lock:
+            if self._observed:
+                self.log = self._live.counts()
+                self._live = LiveCounts(self.log)
+                self._observed = 0
+            return self.log
 
     def counts_to_learn_from(self) -> TransitionCounts:
         """The same, with tasks weighted by their goals and taken together."""
-        return self._live.counts()
+        with self._lock:
+            return self._live.counts()
 
     def observe(self, state: int, action: int, next_state: int, weight: float) -> None:
         """Take in one record, given by index."""
-        self._live.add(state, action, next_state, weight)
-        self._observed += 1
-        self.known_plan = None
         method = self.settings.method
-        if self._memory is not None:
+        with self._lock:
+            self._live.add(state, action, next_state, weight)
+            self._observed += 1
+            self.known_plan = None
+            if self._memory is None:
+                return
             if weight == 1 and method.exact_updates:
                 record = (np.asarray(index) for index in (state, action, next_state))
                 method.observe(self._memory, *record)
@@ -139,23 +151,31 @@ class PolicyState:
 
     def memory(self) -> Any:
         """The method's memory of all records."""
-        if self._memory is None:
-            counts = self.counts_to_learn_from()
-            self._memory = self.settings.method.start(counts, self.ideal)
-        return self._memory
+        with self._lock:
+            if self._memory is None:
+                counts = self.counts_to_learn_from()
+                self._memory = self.settings.method.start(counts, self.ideal)
+            return self._memory
 
     def plan(self) -> Plan:
         """The plan of every state."""
-        if self.known_plan is None:
-            self.known_plan = self.settings.method.plan(self.memory())
-        return self.known_plan
+        with self._lock:
+            if self.known_plan is None:
+                self.known_plan = self.settings.method.plan(self.memory())
+            return self.known_plan
+
+    def counts_and_plan(self) -> tuple[TransitionCounts, Plan]:
+        """The log with every record observed, and the plan that follows from it."""
+        with self._lock:
+            return self.counts(), self.plan()
 
     def plan_at(self, state: int) -> Plan:
         """The plan of one state: arrays [1, A]."""
         one = slice(state, state + 1)
-        if self.known_plan is None:
-            return self.settings.method.plan(self.memory(), one)
-        return self.known_plan.at(one)
+        with self._lock:
+            if self.known_plan is None:
+                return self.settings.method.plan(self.memory(), one)
+            return self.known_plan.at(one)
 
     @property
     def fallback_rule(self) -> FloatArray:
@@ -165,20 +185,23 @@ class PolicyState:
 
     def similarity_behind(self) -> FloatArray:
         """Total similarity of the records of each state: [S]."""
-        plan = self.plan()
-        if plan.adds_up and RECORDS in plan.parts:
-            evidence = plan.parts[RECORDS]
-        else:
-            counts = self.counts_to_learn_from()
-            evidence = gather_evidence(counts, self.ideal, self.settings.similarity)
+        with self._lock:
+            plan = self.plan()
+            if plan.adds_up and RECORDS in plan.parts:
+                evidence = plan.parts[RECORDS]
+            else:
+                counts = self.counts_to_learn_from()
+                evidence = gather_evidence(counts, self.ideal, self.settings.similarity)
         return np.asarray(evidence.sum(axis=-1))
 
     def reason(self, state: int, action: int) -> Reason:
         """Why an action has its probability in a state."""
-        row = self._live.row(state, action)
+        with self._lock:
+            row = self._live.row(state, action)
+            plan = self.plan_at(state)
         similarity = similarity_of(row, self.ideal, self.settings.similarity)
         is_allowed = bool(self._allowed(state)[action])
-        return reason_of(self.plan_at(state), action, row, similarity, is_allowed)
+        return reason_of(plan, action, row, similarity, is_allowed)
 
     def _allowed(self, state: int) -> IntArray:
         allowed = self.ideal.allowed
