@@ -1,1 +1,1 @@
-"""The benchmark suite: pastwise next to what one would use instead. ``python -m benchmarks`` runs it."""
+"""Benchmarks of pastwise next to what one would use instead; run ``python -m benchmarks``."""

@@ -53,7 +53,8 @@ def main() -> None:
     parser.add_argument(
         "--output",
         type=Path,
-        help="where to write the report, REPORT.md by default; some jobs' alone, or quick sizes', are printed instead",
+        help="where to write the report, REPORT.md by default; a report of some jobs or of quick "
+        "sizes is printed instead",
     )
     given = parser.parse_args()
     scale, sections, begin = Scale(given.scale or "default"), [], time.perf_counter()

@@ -1,20 +1,22 @@
-"""The paper's methods as others would write them: by the letter, in plain Python, and by NumPy one run at a time.
+"""The paper's methods in plain Python, by the letter, and in NumPy, one run at a time.
 
 `run_literal`
-    Plain Python, one run at a time, formula by formula. Every decision is worked out anew from the log: all
-    similarities, their maximum over the whole ideal table, and Eq. (10) as it stands; for FPD_learn the transition
-    model and then the whole recursion of Theorem 1. Two choices need a word. Algorithm 1 computes each weight once
-    and keeps it; here the weights are recomputed for each rule, which is what Section IV-B counts as the cost of one
-    decision rule (k similarities, a maximum over S * A * S values, then the rule). Re-planning is taken by the letter
-    as well: FPD, and the agent that leaves the log, run the recursion of Theorem 1 at every epoch, although the model
-    is known. With ``plan_once`` what does not depend on the log, the plans on a known model, is worked out once for
-    each loop.
+    Plain Python, one run at a time, formula by formula. Every decision is worked out anew from the
+    log: all similarities, their maximum over the whole ideal table, and Eq. (10) as it stands; for
+    FPD_learn the transition model and then the whole recursion of Theorem 1. Two choices need a
+    word. Algorithm 1 computes each weight once and keeps it; here the weights are recomputed for
+    each rule, which is what Section IV-B counts as the cost of one decision rule (k similarities, a
+    maximum over S * A * S values, then the rule). Re-planning is taken by the letter as well: FPD,
+    and the agent that leaves the log, run the recursion of Theorem 1 at every epoch, although the
+    model is known. With ``plan_once`` what does not depend on the log, the plans on a known model,
+    is worked out once for each loop.
 `run_vectorised`
-    What a competent NumPy user would write: one run at a time, tables instead of loops over states and actions,
-    evidence and counts updated by one record at a time, one design for each goal on a known model, and for FPD_learn
-    a vectorised recursion at each epoch.
+    What a competent NumPy user would write: one run at a time, tables instead of loops over states
+    and actions, evidence and counts updated by one record at a time, one design for each goal on a
+    known model, and for FPD_learn a vectorised recursion at each epoch.
 
-Both act at each epoch by the first rule of a fresh horizon, and draw the same random numbers as pastwise does.
+Both act at each epoch by the first rule of a fresh horizon, and draw the same random numbers as
+pastwise does.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ def no_gains() -> Gains:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Uniform numbers of one loop: one of ``world`` for the start and one of each kind for every epoch."""
+    """Uniform numbers of one loop: one for the start, and one of each kind for every epoch."""
 
     world: list[float]
     choice: list[float]
@@ -57,7 +59,7 @@ class Numbers:
 
 
 def uniform(study: PaperStudy, size: int, *key: int) -> FloatArray:
-    """The first numbers of the stream at this place in the study's tree of seeds: run, then child by child."""
+    """The first numbers of the stream at a place in the study's tree of seeds."""
     return np.random.default_rng(np.random.SeedSequence(study.seed, spawn_key=key)).random(size)
 
 
@@ -70,7 +72,7 @@ def numbers_of(study: PaperStudy, num_steps: int, *key: int) -> Numbers:
 
 
 def system_numbers(study: PaperStudy, run: int) -> FloatArray:
-    """The numbers that become the transition model of a run when its rows are normalised: [S, A, S]."""
+    """The transition model of a run before its rows are normalised: [S, A, S]."""
     shape = (study.num_states, study.num_actions, study.num_states)
     return uniform(study, math.prod(shape), run, 0).reshape(shape)
 
@@ -269,7 +271,7 @@ class FollowRule:
 
 
 class LearnRule:
-    """TL and, with a positive ``epsilon``, TL_explore: evidence and the last similarities, updated record by record."""
+    """TL and, with a positive ``epsilon``, TL_explore, updated record by record."""
 
     def __init__(
         self, study: PaperStudy, joint: FloatArray, log: Sequence[Record], epsilon: float
@@ -283,7 +285,7 @@ class LearnRule:
             self.observe(*record)
 
     def act(self, state: int, number: float, coin: float) -> int:
-        """The action drawn by a uniform number from the learned rule or, by gate and coin, from the uniform one."""
+        """The action sampled from the learned rule or, while exploring, from the uniform one."""
         if coin < self.epsilon and self.window.sum() / len(self.window) < self.threshold:
             return draw(self.uniform, number)
         return draw(self.concentration[state].cumsum(), number)
@@ -297,7 +299,7 @@ class LearnRule:
 
 
 class LearnModel:
-    """FPD_learn for a goal over next states [S]: counts updated record by record, a design on their mean each time."""
+    """FPD_learn for a goal over next states [S]: a design on the mean after every record."""
 
     def __init__(
         self, wanted: FloatArray, num_actions: int, horizon: int, log: Sequence[Record]

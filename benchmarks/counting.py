@@ -1,7 +1,8 @@
 """From a log to the counts of its distinct transitions: Parquet, CSV, and windows over episodes.
 
-Every contender starts from the path of a file and ends with a table of distinct transitions and their numbers, in
-memory. Labels are text. The logs are drawn once, from a fixed seed, and kept in `harness.DATA`.
+Every contender starts from the path of a file and ends with a table of distinct transitions and
+their numbers, in memory. Labels are text. The logs are drawn once, from a fixed seed, and kept in
+`harness.DATA`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ EPISODE = 100
 
 
 def log_file(rows: int, states: int, actions: int) -> Path:
-    """A Parquet file of records drawn evenly from all transitions: state, action, next_state, as text."""
+    """A Parquet file of records sampled uniformly from all transitions, with text labels."""
     import pyarrow as pa
 
     rng = np.random.default_rng(rows)
@@ -96,7 +97,8 @@ def _parquet(name: str, rows: int, chunk: Callable[[int, int], Any]) -> Path:
 
 GROUP = "select state, action, next_state, count(*) as n from {} group by all"
 WINDOW = (
-    "(select state, action, lead(state) over (partition by episode order by time) as next_state from {}) "
+    "(select state, action, "
+    "lead(state) over (partition by episode order by time) as next_state from {}) "
     "where next_state is not null"
 )
 
@@ -171,7 +173,7 @@ def require_same_counts(results: Mapping[str, Any]) -> None:
 
 
 def _tally(result: Any) -> tuple[IntArray, IntArray]:
-    """Code of each distinct transition, ascending, and its number of records, from anybody's table."""
+    """Code of each distinct transition, ascending, and its number of records."""
     import polars as pl
 
     if isinstance(result, pw.TransitionCounts):
@@ -234,8 +236,8 @@ def many_distinct(scale: Scale) -> Section:
     """Parquet with 10^7 possible transitions."""
     section = Section(
         "Counting a log, 10^7 distinct transitions",
-        "1,000 states and 10 actions as text: of the 10^7 transitions that can occur, 10^7 records show "
-        "6.3 x 10^6, and 10^8 records nearly all.",
+        "1,000 states and 10 actions as text: of the 10^7 transitions that can occur, 10^7 records "
+        "show 6.3 x 10^6, and 10^8 records nearly all.",
     )
     points, memory = {}, {}
     others = [name for name in PARQUET_WAYS if name != "pastwise"]
@@ -252,11 +254,11 @@ def many_distinct(scale: Scale) -> Section:
 
 
 def other_sources(scale: Scale) -> Section:
-    """CSV files, and next states told from episodes and times."""
+    """CSV files, and next states from episodes and times."""
     section = Section(
         "Counting from CSV, and with windows over episodes",
-        f"8 x 10^4 distinct transitions. With windows the next state is that of the next record of the episode; "
-        f"episodes of {EPISODE} records go on side by side in a Parquet file.",
+        "8 x 10^4 distinct transitions. With windows the next state is that of the next record of "
+        f"the episode; episodes of {EPISODE} records are interleaved in a Parquet file.",
     )
     rows = scale.pick(10**5, 10**7, 10**7)
     ways = {"pastwise": ours, "DuckDB": by_duckdb, "polars": by_polars, "pandas": by_pandas}

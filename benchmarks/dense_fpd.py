@@ -1,15 +1,16 @@
-"""Fully probabilistic design on a dense model: one goal, a batch of small systems, many goals on one model.
+"""FPD on a dense model: one goal, a batch of small systems, many goals on one model.
 
-Ours is the design of Theorem 1, which gives a stochastic policy and the divergence attained. The peers solve a Markov
-decision process with the same tensor over the same horizon, its reward being what the design likes of a next state:
-one backward induction, which reads the tensor as often as the design does. That reward is the expectation of a goal
-over next states; the design works it out, and peers are timed with it at hand, and from the goal on. Both kinds are
-checked: designs against a recursion in NumPy, optima (`mdp_optimum` is ours) against each other. Models are built
-beforehand, by all.
+Ours is the design of Theorem 1, which gives a stochastic policy and the divergence attained. The
+peers solve a Markov decision process with the same tensor over the same horizon, its reward being
+what the design likes of a next state: one backward induction, which reads the tensor as often as
+the design does. That reward is the expectation of a goal over next states; the design works it out,
+and peers are timed with it at hand, and from the goal on. Both kinds are checked: designs against a
+recursion in NumPy, optima (`mdp_optimum` is ours) against each other. Models are built beforehand,
+by all.
 
-mdpsolver knows no finite horizon. Its value iteration is stopped by a tolerance; the number of its sweeps is told by
-comparing its values with those of each sweep, and its time is scaled to the horizon. It takes lists, too large for the
-largest tensor.
+mdpsolver knows no finite horizon. Its value iteration is stopped by a tolerance; the number of its
+sweeps is told by comparing its values with those of each sweep, and its time is scaled to the
+horizon. It takes lists, too large for the largest tensor.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def by_numpy(
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Peers say on stdout, or warn, that a discount of one does not suit an infinite horizon; here it is finite."""
+    """Silence the peers' warnings of a discount of one; the horizon is finite here."""
     with redirect_stdout(StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -100,7 +101,7 @@ def silence() -> Iterator[None]:
 def quantecon(
     transition: FloatArray, reward: FloatArray, pairs: bool = False
 ) -> Callable[[], FloatArray]:
-    """Values [H + 1, S] by backward induction, of the product form or of the form by state-action pairs."""
+    """Values [H + 1, S] by backward induction, in the product or the state-action form."""
     from quantecon.markov import DiscreteDP, backward_induction
 
     states, actions = np.divmod(np.arange(reward.size), ACTIONS)
@@ -244,8 +245,8 @@ def _one_size(section: Section, states: int) -> Times:
     else:
         section.summarise(f"{size}: time relative to the fastest peer", times.of(*peers))
     section.notes.append(
-        f"{size}: with float32 storage probabilities of the policy are off by at most {error['policy']:.1e}, "
-        f"ln gamma by {error['log_gamma']:.1e}."
+        f"{size}: with float32 storage probabilities of the policy are off by at most "
+        f"{error['policy']:.1e}, ln gamma by {error['log_gamma']:.1e}."
     )
     return times
 
@@ -266,7 +267,8 @@ def small_systems(scale: Scale) -> Section:
     number_of, states = scale.pick(20, 1000, 1000), 10
     section = Section(
         "FPD, dense, many small systems",
-        f"{number_of:,} systems of {states} states, horizon {HORIZON}; peers in a loop over models built beforehand.",
+        f"{number_of:,} systems of {states} states, horizon {HORIZON}; peers in a loop over models "
+        "built beforehand.",
     )
     problem = Problem.drawn(states, number_of)
     model, ideal, values = DenseModel(problem.transition), problem.ideal, np.log(problem.wanted)
@@ -316,8 +318,8 @@ def many_goals(scale: Scale) -> Section:
     states = scale.pick(30, 1000, 1000)
     section = Section(
         "FPD, dense, many goals on one model",
-        f"{states:,} states, horizon {HORIZON}. Times are for one goal. Peers, and ours one goal at a time, loop over "
-        f"{LOOP} of the goals.",
+        f"{states:,} states, horizon {HORIZON}. Times are for one goal. Peers, and ours one "
+        f"goal at a time, loop over {LOOP} of the goals.",
     )
     problem, rng = Problem.drawn(states), np.random.default_rng(0)
     model, points = DenseModel(problem.transition), {}

@@ -1,9 +1,9 @@
 """Evaluating a rule from its log: 2,000 drawn models, horizon 100.
 
-There is no peer to compare with. The vectorised baseline is what a competent user would write: it draws the whole
-tensor of transition probabilities for every model, and follows three policies on it (ours follows five: also
-FPD_learn's and the best of each model). It is timed on few draws, and scaled; the draws are others than ours, so the
-values must agree within five standard errors.
+There is no peer to compare with. The vectorised baseline is what a competent user would write: it
+draws the whole tensor of transition probabilities for every model, and follows three policies on it
+(ours follows five: also FPD_learn's and the best of each model). It is timed on few draws, and
+scaled; the draws are others than ours, so the values must agree within five standard errors.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def evaluate(learner: pw.TransferLearner) -> pw.Evaluation:
 
 
 def evaluate_dense(learner: pw.TransferLearner, draws: int) -> FloatArray:
-    """By NumPy on whole tensors: the value of each policy on each drawn model, [draws, policies]."""
+    """NumPy on whole tensors: value of each policy on each sampled model, [samples, policies]."""
     counts, rng = learner.counts_, np.random.default_rng(0)
     S, A = len(counts.states), len(counts.actions)
     concentration = np.bincount(counts.key, counts.weight, S * A * S).reshape(S, A, S) + 1 / S

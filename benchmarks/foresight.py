@@ -1,7 +1,7 @@
-"""Is TL_foresight ever the wrong choice? The paper's study in its own setting and in six others, paired differences.
+"""Is TL_foresight ever the wrong choice? The paper's study in seven settings, paired.
 
-For each setting and past: the mean gains of the methods that learn, and how far TL_foresight is from the best of the
-others, with a 95 % interval over the runs. Nothing is timed here.
+For each setting and past: the mean gains of the methods that learn, and how far TL_foresight is
+from the best of the others, with a 95 % interval over the runs. Nothing is timed here.
 """
 
 from __future__ import annotations

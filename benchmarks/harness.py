@@ -24,8 +24,9 @@ SHORTEST = 0.02
 """Seconds that a timing lasts at least: shorter runs are repeated within it."""
 
 WARM_UP = 1.0
-"""Seconds up to which a run is preceded by one that does not count, every time: the others have left the caches, and
-their threads, as it suits them. What lasts longer has its first run for that, and no other.
+"""Seconds up to which every run follows an uncounted one, since the others have changed the caches.
+
+A longer run has only its first run for that.
 """
 
 MIB, GIB = 2.0**20, 2.0**30
@@ -38,7 +39,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Scale:
-    """How large the jobs are: ``quick`` shows only that they run, ``full`` takes the large sizes as well."""
+    """How large the jobs are: ``quick`` only shows that they run, ``full`` adds large sizes."""
 
     name: str = "default"
 
@@ -58,7 +59,8 @@ class Contender:
     work : float
         How much of the job one run does; its time is divided by it.
     once : bool
-        Too slow to repeat: its only run is what is measured. Not for what compiles itself on first use.
+        Too slow to repeat: its only run is what is measured. Not for what compiles itself on first
+        use.
     """
 
     name: str
@@ -115,7 +117,8 @@ class Figure:
 class Times(dict[str, float]):
     """Median seconds of each contender; the first is ours.
 
-    Ratios are medians too, of the ratios within each round, so that a slow spell of the machine strikes both sides.
+    Ratios are medians too, of the ratios within each round, so that a slow spell of the machine
+    strikes both sides.
     """
 
     def __init__(self, rounds: Mapping[str, Sequence[float]]) -> None:
@@ -191,7 +194,7 @@ class Section:
         self.headlines.append(Headline(quantity, value, unit))
 
     def plot(self, name: str, size: str, points: Mapping[float, Mapping[str, float]]) -> None:
-        """Plot the seconds of the contenders that have at least two sizes: points[size][contender]."""
+        """Plot the seconds of contenders with at least two sizes: points[size][contender]."""
         names = dict.fromkeys(contender for times in points.values() for contender in times)
         curves = []
         for contender in names:
@@ -244,7 +247,7 @@ def in_fresh_process(function: Callable[..., T], *arguments: Any) -> T:
 
 
 def peak_memory(function: Callable[..., Any], *arguments: Any) -> float:
-    """Most bytes that a fresh process held to call a function of a module, the interpreter and imports included."""
+    """Peak bytes of a fresh process that calls a function, interpreter and imports included."""
     return in_fresh_process(_peak_of, function, arguments)
 
 
@@ -256,8 +259,8 @@ def _peak_of(function: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
 def peak() -> float:
     """Most bytes that this process has held.
 
-    Where the kernel tells (Linux) that is the mark of this program alone; what `getrusage` gives there begins with
-    what the parent held when it started the child.
+    Where the kernel tells (Linux) that is the mark of this program alone; what `getrusage` gives
+    there begins with what the parent held when it started the child.
     """
     status = Path("/proc/self/status")
     if status.exists():

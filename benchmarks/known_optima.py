@@ -1,8 +1,8 @@
 """Optimal values of published systems, ours next to quantecon's.
 
-ICU-Sepsis and gymnasium's toy systems: the largest probability of ending well from the start, by our value iteration
-and by quantecon's policy iteration on the same tables, with a discount so near to one that it does not show. Both start
-from the table of transition probabilities.
+ICU-Sepsis and gymnasium's toy systems: the largest probability of ending well from the start, by
+our value iteration and by quantecon's policy iteration on the same tables, with a discount so near
+to one that it does not show. Both start from the table of transition probabilities.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NEARLY_ONE = 1 - 1e-9
 
 
 def our_value(system: KnownSystem) -> float:
-    """The largest probability of ending well, by pastwise; a copy of the system has nothing worked out yet."""
+    """The largest probability of ending well, by pastwise, on a fresh copy of the system."""
     fresh = replace(system)
     return fresh.success_and_length(fresh.best)[0]
 

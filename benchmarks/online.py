@@ -1,7 +1,7 @@
-"""What one more record costs: a decision and an observation of TL, one of FPD_learn, and FPD_learn's first rule.
+"""What one more record costs, with TL and with FPD_learn; FPD_learn's first rule.
 
-All contenders of a job get the same records in the same order. The action that each decides for is drawn, and then
-set aside in favour of the recorded one, so that all learn from the same stream.
+All contenders of a job get the same records in the same order. The action that each decides for is
+sampled, and then set aside in favour of the recorded one, so that all learn from the same stream.
 """
 
 from __future__ import annotations
@@ -134,12 +134,13 @@ def follow_by_mabwiser(
 
 
 def bandits(scale: Scale) -> Section:
-    """TL next to the bandits of river and MABWiser, and how its cost depends on the log and on the states."""
+    """TL next to the bandits of river and MABWiser; cost by length of log and by states."""
     section = Section(
         "TL online: decide and observe",
-        "Seconds are for one decision and one observation. river's and MABWiser's are an epsilon-greedy bandit for "
-        "each state, the cheapest that they have, with the similarity of a record as its reward; what they have summed "
-        f"up for each state and action must be our evidence. {about(__doc__)}",
+        "Seconds are for one decision and one observation. river's and MABWiser's are an "
+        "epsilon-greedy bandit for each state, the cheapest that they have, with the similarity of "
+        "a record as its reward; their sums for each state and action must equal our evidence. "
+        f"{about(__doc__)}",
     )
     sizes = scale.pick(
         [(10, 100)],
@@ -285,7 +286,8 @@ def one_more_record(scale: Scale) -> Section:
     """FPD_learn online."""
     section = Section(
         "FPD_learn online: one observation, one new rule",
-        f"{ACTIONS} actions, horizon {HORIZON}. Each run begins after a log of 1,000 records and takes in 50 more.",
+        f"{ACTIONS} actions, horizon {HORIZON}. Each run begins after a log of 1,000 records and "
+        "learns from 50 more.",
     )
     points = {}
     for states in scale.pick([10], [30, 100, 300], [30, 100, 300]):
@@ -332,7 +334,8 @@ def first_rule(scale: Scale) -> Section:
     states = scale.pick(50, 1000, 1000)
     section = Section(
         "First rule of FPD_learn",
-        f"{states:,} states, {ACTIONS} actions, horizon {HORIZON}; from a list of 30 records to a rule.",
+        f"{states:,} states, {ACTIONS} actions, horizon {HORIZON}; from a list of 30 records to a "
+        "rule.",
     )
     log, wanted = records(30, states), wanted_next((0,), states)
     method = FPDLearn(HORIZON)

@@ -1,11 +1,12 @@
 """The paper's whole study: by the letter, by NumPy, and by pastwise.
 
-Three pasts and five methods, each a loop of 100 epochs after a log of 60 records, on a new random system in every run.
-Ours runs two thousand systems side by side, and Rand and FPD, which do not read the log, once for all three pasts. The
-others (`by_the_letter`) run one system at a time, and fewer of them; their time is scaled. *By the letter* works out
-every decision anew from the log, as Section IV-B counts its cost; *plan once* is the same, but plans on a known model
-once for each loop. All draw the same random numbers, within the time measured, and must get the same gain in every run,
-past and method.
+Three pasts and five methods, each a loop of 100 epochs after a log of 60 records, on a new random
+system in every run. Ours runs two thousand systems side by side, and Rand and FPD, which do not
+read the log, once for all three pasts. The others (`by_the_letter`) run one system at a time, and
+fewer of them; their time is scaled. *By the letter* works out every decision anew from the log, as
+Section IV-B counts its cost; *plan once* is the same, but plans on a known model once for each
+loop. All draw the same random numbers, within the time measured, and must get the same gain in
+every run, past and method.
 """
 
 from __future__ import annotations

@@ -70,8 +70,9 @@ def page(sections: Sequence[Section], scale: Scale, minutes: float) -> str:
 def _machine() -> Iterator[str]:
     """The machine and the versions, as a list."""
     installed = {d.metadata["Name"].lower(): d.version for d in distributions()}
-    pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
-    yield f"- Machine: {os.cpu_count()} cores of {_processor()}, {pages * size / GIB:.0f} GiB; {platform.system()}"
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / GIB
+    processor = f"{os.cpu_count()} cores of {_processor()}"
+    yield f"- Machine: {processor}, {memory:.0f} GiB; {platform.system()}"
     yield f"- Python {platform.python_version()}"
     yield "- " + ", ".join(f"{name} {installed[name]}" for name in PACKAGES if name in installed)
 

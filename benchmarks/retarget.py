@@ -1,9 +1,9 @@
 """A new goal from existing counts, next to what it takes to start again from the log.
 
-*Fit again* is pastwise reading the log once more; *pandas, Eq. (10)* is the same rule by hand: each record weighted by
-its similarity, then summed and normalised. *Behaviour cloning* by pandas answers another question, what was done in
-each state, and knows no goal; it is checked against our clone. All but the first start from a Parquet file with text
-labels and end with a rule for every state.
+*Fit again* is pastwise reading the log once more; *pandas, Eq. (10)* is the same rule by hand: each
+record weighted by its similarity, then summed and normalised. *Behaviour cloning* by pandas answers
+another question, what was done in each state, and knows no goal; it is checked against our clone.
+All but the first start from a Parquet file with text labels and end with a rule for every state.
 """
 
 from __future__ import annotations

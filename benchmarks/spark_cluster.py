@@ -1,8 +1,8 @@
-"""A log on a Spark cluster: two executors of their own, one of them killed in the middle; needs Java 17 or later.
+"""A log on a Spark cluster of two executors, one of them killed; needs Java 17 or later.
 
-Spark writes a partitioned Parquet log, whose labels follow from a formula, and counts its transitions by next state and
-by episode and time, each with and without a killed executor. The counts must be those that numpy makes from the
-formula. What moved is told by Spark's own event log.
+Spark writes a partitioned Parquet log, whose labels follow from a formula, and counts its
+transitions by next state and by episode and time, each with and without a killed executor. The
+counts must be those that numpy makes from the formula. What moved is told by Spark's own event log.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ SETTINGS = {
     "spark.pyspark.python": "there-is-no-python-on-the-executors",
     "spark.default.parallelism": "16",
     "spark.sql.shuffle.partitions": "16",
-    "spark.sql.adaptive.coalescePartitions.enabled": "false",  # a small log has as many tasks as a large one
+    # A small log has as many tasks as a large one.
+    "spark.sql.adaptive.coalescePartitions.enabled": "false",
     "spark.shuffle.io.retryWait": "1s",  # what a killed executor had is asked for three times
     "spark.eventLog.enabled": "true",
     "spark.eventLog.compress": "false",
@@ -113,7 +114,7 @@ def dense(counts: pw.TransitionCounts) -> IntArray:
 
 @contextmanager
 def cluster(folder: Path) -> Iterator[SparkSession]:
-    """A session on a cluster in processes of its own, whose executors leave their files in the folder."""
+    """A session on a cluster of separate processes, whose executors use the folder."""
     home, events = folder / "spark", folder / "events"
     home.mkdir()
     events.mkdir()
@@ -151,7 +152,7 @@ def wait_for_executors(spark: SparkSession) -> None:
 
 
 def is_in_the_middle(spark: SparkSession, group: str, stages_done: int) -> bool:
-    """Whether some stages of a group of jobs are done, and one more has tasks done, under way and waiting."""
+    """Whether a group of jobs is in the middle of a stage after its first ones."""
     tracker = spark.sparkContext.statusTracker()
     jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
     stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
@@ -165,7 +166,7 @@ def is_in_the_middle(spark: SparkSession, group: str, stages_done: int) -> bool:
 
 
 def kill_one(spark: SparkSession, running: Future[Any], group: str, stages_done: int) -> bool:
-    """Kill an executor when the jobs of a group are in the middle; tell whether they were not over before."""
+    """Kill an executor while the jobs of a group run; whether that came in time."""
     while not running.done():
         if is_in_the_middle(spark, group, stages_done):
             executors(spark)[0].destroyForcibly()
@@ -196,7 +197,7 @@ class Run:
 def count(
     spark: SparkSession, log: DataFrame, rows: int, columns: dict[str, Any], kill: bool
 ) -> Run:
-    """Count the log, where wanted with an executor killed: by episode and time after the records were sent around."""
+    """Count the log, on request with an executor killed (after the shuffle, if there is one)."""
     windowed = columns is WINDOWED
     name = ("episode, time" if windowed else "next state") + (", killed" if kill else "")
 
@@ -257,7 +258,8 @@ def measure(rows: int, kills: Sequence[bool], folder: Path) -> tuple[int, list[R
 def show(rows: int, size: int, runs: Sequence[Run]) -> None:
     """Print a table."""
     print(
-        f"{rows:,} rows, {size / 1e6:.0f} MB of Parquet; {EXECUTORS} executors of 1 core; sizes in MB"
+        f"{rows:,} rows, {size / 1e6:.0f} MB of Parquet; {EXECUTORS} executors of 1 core; "
+        "sizes in MB"
     )
     print(
         f"{'path':<23}{'seconds':>8}{'transitions':>13}{'shuffled':>10}{'back':>7}{'tasks':>7}{'lost':>6}"

@@ -1,9 +1,10 @@
 """Fully probabilistic design on a sparse model: 8 actions, 8 successors of each state and action.
 
-As for dense models, the peer solves a Markov decision process with the same transitions over the same horizon, in its
-form by state-action pairs with a sparse matrix, and models are built beforehand. What SciPy and NumPy do by hand is the
-design itself. Peak memory is that of a fresh process that loads the matrix from a file, builds the model and designs,
-less what the same process takes to load the matrix.
+As for dense models, the peer solves a Markov decision process with the same transitions over the
+same horizon, in its form by state-action pairs with a sparse matrix, and models are built
+beforehand. What SciPy and NumPy do by hand is the design itself. Peak memory is that of a fresh
+process that loads the matrix from a file, builds the model and designs, less what the same process
+takes to load the matrix.
 """
 
 from __future__ import annotations
@@ -34,8 +35,6 @@ from pastwise.models.sparse import SparseModel
 from pastwise.theory.fpd import Design, design, mdp_optimum
 
 HORIZON, ACTIONS, SUCCESSORS = 10, 8, 8
-SMALL_MULTIPLE = 5.0
-"""What is taken for a small multiple: a model with its transitions' keys, and a policy over the horizon, fit in it."""
 
 
 def matrix_file(states: int) -> Path:
@@ -140,7 +139,8 @@ def measure(scale: Scale) -> list[Section]:
             )
             section.summarise(f"{size}: peak memory, in sizes of the matrix", taken["pastwise"])
     section.notes.append(
-        "Peak memory in sizes of the matrix (12 bytes for each non-zero; who compiles brings a compiler along); the "
+        "Peak memory in sizes of the matrix (12 bytes for each non-zero; contenders that compile "
+        "also load a compiler); the "
         f"policy alone is {number(HORIZON * 8 / SUCCESSORS / 12)} of it:\n\n"
         + table(["size", *MEMORY], memory)
     )

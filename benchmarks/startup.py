@@ -1,7 +1,8 @@
-"""How long it takes until there is something to work with: the import, and the help of the command line.
+"""Start-up time: the import, and the help of the command line.
 
-Each is a fresh interpreter; what it is compared with is one that imports NumPy and a part of SciPy, without which
-nothing here can be done. The package loads its names when they are first asked for, so the learner is timed as well.
+Each is a fresh interpreter; what it is compared with is one that imports NumPy and a part of SciPy,
+without which nothing here can be done. The package loads its names when they are first asked for,
+so the learner is timed as well.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from benchmarks.harness import Contender, Scale, Section, about
 
 
 def output_of(*command: str) -> str:
-    """What a command says, once it has ended well; Python keeps what it compiles, as it does for users."""
+    """What a successful command prints; Python keeps its byte code, as it does for users."""
     environment = {
         name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
     }

@@ -1,21 +1,23 @@
-"""What d3rlpy and pastwise learn from the same logs of ICU-Sepsis: survival, exactly, and the time that learning takes.
+"""What d3rlpy and pastwise learn from the same ICU-Sepsis logs: exact survival, and time.
 
 The published expert of ICU-Sepsis treats patients in simulation. Its log is given to four learners:
 
 `DiscreteBC`, `DiscreteCQL`
-    Of d3rlpy: a clone of the expert, and conservative Q-learning. They get whole episodes, the state as one of 715
-    inputs, and the reward, 1 on survival and 0 otherwise. Their greedy rule in every state is what is evaluated.
+    Of d3rlpy: a clone of the expert, and conservative Q-learning. They get whole episodes, the
+    state as one of 715 inputs, and the reward, 1 on survival and 0 otherwise. Their greedy rule in
+    every state is what is evaluated.
 `TL`, `TL_foresight`
-    Of pastwise. They get the counts of the same transitions, and are told which state is preferred; no reward. Their
-    rule is evaluated as it is, with its probabilities.
+    Of pastwise. They get the counts of the same transitions, and are told which state is preferred;
+    no reward. Their rule is evaluated as it is, with its probabilities.
 
-No learner sees the dynamics. Survival is worked out from them, without simulation, for each rule that was learned. The
-seconds run from the records of the log to the rule in all states: for d3rlpy its data set, training and predictions;
-for pastwise counting and planning. Each learner runs once before, on few episodes, so that no import is timed.
+No learner sees the dynamics. Survival is worked out from them, without simulation, for each rule
+that was learned. The seconds run from the records of the log to the rule in all states: for d3rlpy
+its data set, training and predictions; for pastwise counting and planning. Each learner runs once
+before, on few episodes, so that no import is timed.
 
-d3rlpy's own defaults are kept but for those in `settings`: DiscreteCQL's are meant for millions of steps, and would
-copy its target network once in 8,000. What is set instead was the best of three tried, by true survival, on a log of
-another seed: in its favour, for no user could choose so.
+d3rlpy's own defaults are kept but for those in `settings`: DiscreteCQL's are meant for millions of
+steps, and would copy its target network once in 8,000. What is set instead was the best of three
+tried, by true survival, on a log of another seed: in its favour, for no user could choose so.
 """
 
 from __future__ import annotations
@@ -64,7 +66,7 @@ class Log:
 
 
 def simulate(system: KnownSystem, rule: FloatArray, episodes: int, rng: np.random.Generator) -> Log:
-    """Episodes under a rule, all side by side, each until its end; the transitions of ``KnownSystem.log``, in order."""
+    """Episodes under a rule, each until its end: the transitions of ``KnownSystem.log``."""
     state = sample(
         np.broadcast_to(system.initial, (episodes, system.num_states)), rng.random(episodes)
     )
@@ -135,7 +137,8 @@ def learn_theirs(name: str, system: KnownSystem, log: Log, steps: int, seed: int
 def load_peer(threads: int) -> None:
     """Import d3rlpy, quietly; exit with code 2 where it is missing.
 
-    Denormal numbers are flushed: rare inputs leave them in Adam's moments, where they slow training.
+    Denormal numbers are flushed: rare inputs leave them in Adam's moments, where they slow
+    training.
     """
     try:
         import d3rlpy  # noqa: F401
@@ -227,8 +230,9 @@ def main() -> None:
     for episodes in sizes:
         for seed in options.seed:
             for name, records, survival, seconds in compare(system, episodes, steps, seed):
-                row = f"{episodes:>9,}{records:>9,}{seed:>6}  {name:<14}{survival:>9.4f}{seconds:>10.2f}"
-                print(row, flush=True)
+                log = f"{episodes:>9,}{records:>9,}{seed:>6}"
+                result = f"{name:<14}{survival:>9.4f}{seconds:>10.2f}"
+                print(f"{log}  {result}", flush=True)
 
 
 if __name__ == "__main__":

@@ -121,6 +121,8 @@ def tidy_fields(app: Sphinx, doctree: nodes.document) -> None:
         in_field = isinstance(reference.parent.parent, nodes.field_body | nodes.list_item)
         if in_field and target.islower() and "." not in target:
             reference.replace_self(reference.children)
+        elif target[:1].isupper() and not target.isupper():
+            reference["refspecific"] = True  # a class is found by its name, in any module
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -1,24 +1,31 @@
-"""Why an action has its probability, as plain values and in sentences."""
+"""Why an action has its probability: shares that add up, or parts of an index."""
 
 from __future__ import annotations
 
-from pastwise.policy.explanation import Explanation, Reason, TransitionEvidence
+import json
 
-EXPLANATION = Explanation(
+import numpy as np
+import pytest
+
+from pastwise import Space, TransitionCounts
+from pastwise.methods.base import RECORDS, Plan
+from pastwise.policy.explanation import Explanation, Reason, TransitionEvidence, reason_of
+
+SHARES = Explanation(
     ("cold", 1),
     "TL",
     {
         "wait": Reason(
             probability=0.25,
             is_allowed=True,
-            parts={"records": 0.2, "prior": 0.05},
+            parts={RECORDS: 0.2, "prior": 0.05},
             adds_up=True,
             evidence=(TransitionEvidence(("cold", 1), 1, 0.1, 0.2),),
         ),
         "heat": Reason(
             probability=0.75,
             is_allowed=True,
-            parts={"records": 0.7, "prior": 0.05},
+            parts={RECORDS: 0.7, "prior": 0.05},
             adds_up=True,
             evidence=(
                 TransitionEvidence(("warm", 1), 3, 1.5, 0.5),
@@ -28,19 +35,36 @@ EXPLANATION = Explanation(
     },
 )
 
+INDEX = Explanation(
+    "cold",
+    "TL_foresight",
+    {
+        "heat": Reason(
+            probability=1.0,
+            is_allowed=True,
+            parts={"value": 2.5, "uncertainty": -0.25},
+            adds_up=False,
+            evidence=(TransitionEvidence("warm", 3, 1.5, 0.75),),
+        ),
+        "wait": Reason(0.0, True, {"value": -np.inf, "uncertainty": 0.5}, False, ()),
+        "open": Reason(0.0, False, {}, False, ()),
+    },
+)
+
 
 def test_an_explanation_as_plain_values() -> None:
-    assert EXPLANATION.to_dict() == {
+    cold = {"next_state": '["cold", 1]', "records": 1}
+    warm = {"next_state": '["warm", 1]', "records": 3}
+    assert SHARES.to_dict() == {
         "state": '["cold", 1]',
+        "method": "TL",
         "actions": {
             "wait": {
                 "probability": 0.25,
                 "is_allowed": True,
                 "parts": {"records": 0.2, "prior": 0.05},
                 "adds_up": True,
-                "evidence": [
-                    {"next_state": '["cold", 1]', "records": 1, "similarity": 0.1, "share": 0.2}
-                ],
+                "evidence": [{**cold, "similarity": 0.1, "share": 0.2}],
             },
             "heat": {
                 "probability": 0.75,
@@ -48,26 +72,93 @@ def test_an_explanation_as_plain_values() -> None:
                 "parts": {"records": 0.7, "prior": 0.05},
                 "adds_up": True,
                 "evidence": [
-                    {"next_state": '["warm", 1]', "records": 3, "similarity": 1.5, "share": 0.5},
-                    {"next_state": '["cold", 1]', "records": 1, "similarity": 0.6, "share": 0.2},
+                    {**warm, "similarity": 1.5, "share": 0.5},
+                    {**cold, "similarity": 0.6, "share": 0.2},
                 ],
             },
         },
-        "method": "TL",
     }
 
 
-def test_an_explanation_in_words_has_the_likeliest_first() -> None:
-    lines = [line.split() for line in str(EXPLANATION).splitlines()]
-    assert [line[0] for line in lines] == [
-        "In",
-        "heat",
-        "0.5",
-        "0.2",
-        "0.05",
-        "wait",
-        "0.2",
-        "0.05",
+def test_json_has_no_infinite_numbers() -> None:
+    content = json.loads(json.dumps(INDEX.to_dict(), allow_nan=False))
+    assert content["actions"]["wait"]["parts"] == {"value": None, "uncertainty": 0.5}
+    assert content["actions"]["open"]["parts"] == {}
+
+
+def test_shares_as_sentences_have_the_likeliest_action_first() -> None:
+    lines = [line.split() for line in str(SHARES).splitlines()]
+    first_words = [line[0] for line in lines]
+    assert first_words == ["In", "heat", "0.5", "0.2", "0.05", "wait", "0.2", "0.05"]
+    assert '3 records that led to ["warm", 1], similarity 1.5' in str(SHARES)
+    assert "1 record " in str(SHARES)
+    assert "0.05 from the prior" in str(SHARES)
+
+
+def test_an_index_as_sentences() -> None:
+    assert str(INDEX).splitlines() == [
+        "In cold, by TL_foresight:",
+        "  heat  1",
+        "    value +2.5, uncertainty -0.25",
+        "    rests on 3 records that led to warm, similarity 1.5 (75 % of the action's records)",
+        "  wait  0",
+        "    value -inf, uncertainty +0.5",
+        "    rests on no record",
+        "  open  0",
+        "    not allowed by the goal",
+        "    rests on no record",
     ]
-    assert '3 records that led to ["warm", 1], similarity 1.5' in str(EXPLANATION)
-    assert "1 record " in str(EXPLANATION)
+
+
+# From a plan.
+
+STATES = Space(("cold", "mild", "warm"))
+ACTIONS = Space(("heat", "wait"))
+
+
+def heated() -> TransitionCounts:
+    """Heating in the cold: once to mild, three times to warm, with half the weight."""
+    state = [0] * 4
+    action = [0] * 4
+    next_state = [1, 2, 2, 2]
+    weight = [1.0, 0.5, 0.5, 0.5]
+    return TransitionCounts.from_records(state, action, next_state, STATES, ACTIONS, weight)
+
+
+def test_parts_that_add_up_become_shares() -> None:
+    """Evidence 1 + 3/4 of 4 in all; the prior is one row for all states."""
+    plan = Plan(
+        rule=np.array([[0.5, 0.5]]),
+        parts={RECORDS: np.array([[1.75, 1.75]]), "prior": np.array([[0.25, 0.25]])},
+        adds_up=True,
+    )
+    reason = reason_of(plan, 0, heated(), np.array([1.0, 0.5]), is_allowed=True)
+    assert reason.parts == pytest.approx({RECORDS: 1.75 / 4, "prior": 0.25 / 4})
+    assert [each.next_state for each in reason.evidence] == ["mild", "warm"]
+    assert [each.records for each in reason.evidence] == [1, 3]
+    assert [each.similarity for each in reason.evidence] == pytest.approx([1.0, 0.75])
+    assert [each.share for each in reason.evidence] == pytest.approx([1 / 4, 0.75 / 4])
+
+
+def test_parts_of_an_index_stay_and_records_have_shares_of_the_action() -> None:
+    plan = Plan(np.array([[0.5, 0.5]]), {"value": np.array([[3.0, 2.0]])})
+    reason = reason_of(plan, 0, heated(), np.array([1.0, 0.5]), is_allowed=True)
+    assert reason.parts == {"value": 3.0}
+    assert [each.next_state for each in reason.evidence] == ["warm", "mild"]
+    assert [each.share for each in reason.evidence] == pytest.approx([0.6, 0.4])
+    forbidden = reason_of(plan, 0, heated(), np.array([0.0, 0.0]), is_allowed=False)
+    assert forbidden.parts == {}
+
+
+def test_a_fixed_policy_rests_on_no_records() -> None:
+    rule = np.array([[0.25, 0.75]])
+    reason = reason_of(Plan(rule, {"random rule": rule}, True), 1, heated(), np.ones(2), True)
+    assert reason.parts == {"random rule": 0.75}
+    assert reason.evidence == ()
+
+
+def test_a_state_without_a_feasible_action_is_explained_by_zeros() -> None:
+    rule = np.zeros((1, 2))
+    reason = reason_of(Plan(rule, {"given policy": rule}, True), 0, heated(), np.ones(2), True)
+    assert reason.probability == 0
+    assert reason.parts == {"given policy": 0}

@@ -183,7 +183,9 @@ def test_a_hundred_thousand_states_are_learned_retargeted_explained_and_kept(
     assert learner.explain(before).actions[done].probability == learner.rule(before)[done]
     assert learner.support()[before].records == counts.records[counts.state == s].sum() + 1
     again = TransferLearner(learner.goal).fit(learner.counts_)
-    assert np.array_equal(again.rule_.probabilities, learner.rule_.probabilities)
+    np.testing.assert_allclose(
+        again.rule_.probabilities, learner.rule_.probabilities, rtol=1e-12, atol=0
+    )
 
     learner.save(tmp_path / "policy.safetensors")
     loaded = pw.load(tmp_path / "policy.safetensors")
@@ -211,21 +213,20 @@ def test_a_reward_by_state_and_action_is_the_same_spelt_out_for_every_next_state
     state, action, following = (rng.integers(n, size=60) for n in (6, 3, 6))
     counts = TransitionCounts.from_records(state, action, following, states, actions)
     counts = counts.ending_in(np.array(ends, dtype=np.int64))
-    worth: Any = {s: {a: float(rng.normal()) for a in range(3)} for s in range(5)}
-    spelt: Any = {
-        s: {a: dict.fromkeys(range(6), r) for a, r in row.items()} for s, row in worth.items()
+    short: Any = {s: {a: float(rng.normal()) for a in range(3)} for s in range(5)}
+    long: Any = {
+        s: {a: dict.fromkeys(range(6), r) for a, r in row.items()} for s, row in short.items()
     }
-    short, long = (
-        TransferLearner(
-            Goal(reward=reward, temperature=0.5, forbid=[(None, 2)]), method=method
-        ).fit(counts)
-        for reward in (worth, spelt)
-    )
+    learners = []
+    for reward in (short, long):
+        goal = Goal(reward=reward, temperature=0.5, forbid=[(None, 2)])
+        learners.append(TransferLearner(goal, method=method).fit(counts))
+    one, other = learners
     np.testing.assert_allclose(
-        short.rule_.probabilities, long.rule_.probabilities, rtol=1e-6, atol=1e-12
+        one.rule_.probabilities, other.rule_.probabilities, rtol=1e-6, atol=1e-12
     )
-    assert str(short.explain(1)) == str(long.explain(1))
-    values = [learner.evaluate(samples=40).values["new"].mean for learner in (short, long)]
+    assert str(one.explain(1)) == str(other.explain(1))
+    values = [learner.evaluate(samples=40).values["new"].mean for learner in learners]
     assert values[0] == pytest.approx(values[1])
 
 

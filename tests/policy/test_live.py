@@ -1,4 +1,4 @@
-"""A learned rule in a running loop."""
+"""A learned policy in a running loop."""
 
 from __future__ import annotations
 
@@ -11,15 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pastwise as pw
-from pastwise.methods.tl import TL
-from pastwise.theory.similarity import normalised_similarity, plain_similarity
+from pastwise.errors import InfeasibleError
+from pastwise.goals.ideal import IdealModel
+from pastwise.methods import FPD, TL, TLExplore
+from pastwise.models.dense import DenseModel
+from pastwise.policy.live import LivePolicy
+from pastwise.policy.state import PolicyState, Settings
+from pastwise.theory.exploration import EpsilonGreedy
+from pastwise.theory.similarity import kl_divergence, normalised_similarity, plain_similarity
 
 LOG = {
     "s": ["cold", "cold", "mild", "hot", "mild", "cold"],
     "a": ["heat", "wait", "wait", "open", "heat", "heat"],
     "n": ["mild", "cold", "mild", "mild", "hot", "cold"],
 }
-STATES, ACTIONS = ("cold", "hot", "mild"), ("heat", "open", "wait")
+COLUMNS: dict[str, Any] = {"state": "s", "action": "a", "next_state": "n"}
+STATES = ("cold", "hot", "mild")
+ACTIONS = ("heat", "open", "wait")
 GOALS = [
     pw.Goal(prefer="mild"),
     pw.Goal(
@@ -33,13 +41,16 @@ GOALS = [
 
 
 def learned(goal: pw.Goal = GOALS[0], **options: Any) -> pw.TransferLearner:
-    return pw.TransferLearner(goal, **options).fit(LOG, state="s", action="a", next_state="n")
+    return pw.TransferLearner(goal, **options).fit(LOG, **COLUMNS)
 
 
 records = st.lists(
     st.tuples(st.sampled_from(STATES), st.sampled_from(ACTIONS), st.sampled_from(STATES)),
     max_size=20,
 )
+
+
+# Learning.
 
 
 @given(
@@ -50,47 +61,194 @@ records = st.lists(
 def test_it_learns_what_the_learner_learns(
     goal: pw.Goal, similarity: Any, stream: list[tuple[str, str, str]]
 ) -> None:
-    learner = learned(goal, method=TL(similarity=similarity))
+    method = TL(similarity=similarity)
+    learner = learned(goal, method=method)
     live = learner.live()
+    again = learned(goal, method=method)
     for record in stream:
         live.observe(*record)
-    learner.merge(live.take())
-    again = learned(goal, method=TL(similarity=similarity))
-    for record in stream:
         again.observe(*record)
+    learner.merge(live.take())
     assert learner.counts_ == again.counts_
     for state in STATES:
         assert live.rule(state) == pytest.approx(again.rule(state), abs=1e-12)
+        assert learner.rule(state) == pytest.approx(again.rule(state), abs=1e-12)
 
 
-def test_decisions_follow_the_rule() -> None:
-    live = (
-        pw.TransferLearner(GOALS[0], method=TL(prior_count=0.1))
-        .fit(LOG, state="s", action="a", next_state="n")
-        .live(seed=0)
+@pytest.mark.parametrize("method", ["FPD_learn", TLExplore(window=3), "Rand", "clone"])
+def test_other_methods_learn_by_their_contract(method: Any) -> None:
+    """The rule of a loop is that of the method's own memory after the same records."""
+    learner = learned(method=method)
+    live = learner.live(seed=4)
+    counts = learner.counts_
+    memory = learner.method_.start(counts, learner.ideal_)
+    stream = [("cold", "heat", "mild"), ("mild", "heat", "hot"), ("hot", "wait", "hot")] * 4
+    for record in stream:
+        live.observe(*record)
+        state, action, next_state = record
+        learner.method_.observe(
+            memory,
+            np.asarray(counts.states.index(state)),
+            np.asarray(counts.actions.index(action)),
+            np.asarray(counts.states.index(next_state)),
+        )
+        plan = learner.method_.plan(memory)
+        for i, label in enumerate(STATES):
+            coins = np.random.default_rng(4).spawn(2)[1]
+            expected = learner.method_.rule(memory, np.asarray(i), coins)
+            assert list(live.rule(label).values()) == pytest.approx(expected.tolist())
+            assert plan.rule.shape == (3, 3)
+
+
+def test_a_loop_hands_over_every_record_once() -> None:
+    """As an application does it: decide, observe, and merge from time to time."""
+    learner = learned()
+    again = learned()
+    live = learner.live(seed=0)
+    world = np.random.default_rng(1)
+    state: Any = "cold"
+    for day in range(5):
+        for _ in range(10):
+            action = live.decide(state)
+            next_state = STATES[world.integers(3)]
+            live.observe(state, action, next_state)
+            again.observe(state, action, next_state)
+            state = next_state
+        learner.merge(live.take())
+        assert learner.counts_.num_records == len(LOG["s"]) + 10 * (day + 1)
+        assert learner.counts_ == again.counts_
+        for each in STATES:
+            assert learner.rule(each) == pytest.approx(again.rule(each), abs=1e-12)
+            assert live.rule(each) == pytest.approx(again.rule(each), abs=1e-12)
+    assert live.take().num_records == 0
+    assert learner.merge(live.take()).counts_ == again.counts_
+
+
+def test_what_was_observed_is_merged_into_a_log_that_ages() -> None:
+    log = {**LOG, "day": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]}
+    one, two = (
+        pw.TransferLearner(GOALS[0]).fit(log, **COLUMNS, age="day", half_life=2.0) for _ in range(2)
     )
-    drawn = Counter(live.decide("cold") for _ in range(4000))
-    for action, probability in live.rule("cold").items():
-        error = 4 * np.sqrt(probability * (1 - probability) / 4000)
-        assert drawn[action] / 4000 == pytest.approx(probability, abs=error)
+    live = one.live()
+    live.observe("cold", "heat", "mild")
+    one.merge(live.take(date=6.0))
+    two.observe("cold", "heat", "mild", date=6.0)
+    assert one.rule("cold") == pytest.approx(two.rule("cold"))
+
+
+def test_what_the_learner_learns_later_is_not_the_policys() -> None:
+    for method in pw.methods.names():
+        learner = learned(method=method)
+        before = learner.rule("cold")
+        live = learner.live()
+        learner.observe("cold", "wait", "mild")
+        learner.observe("cold", "open", "mild")
+        assert live.rule("cold") == pytest.approx(before, rel=1e-12, abs=1e-15)
+
+
+def test_what_the_policy_learns_is_not_the_learners() -> None:
+    for method in pw.methods.names():
+        learner = learned(method=method)
+        before = dict(learner.rule_)
+        live = learner.live()
+        for _ in range(5):
+            live.observe("cold", "open", "mild")
+            live.rule("cold")
+        assert dict(learner.rule_) == before
+        assert learner.counts_.num_records == len(LOG["s"])
+
+
+def test_a_terminal_state_is_not_left() -> None:
+    learner = pw.TransferLearner(GOALS[0]).fit(LOG | {"n": ["mild"] * 6}, **COLUMNS)
+    ending = pw.TransferLearner(GOALS[0]).fit(learner.counts_.ending_in(np.array([2])))
+    live = ending.live()
+    before = live.rule("mild")
+    for _ in range(2):
+        with pytest.warns(pw.LogWarning, match="leaves the terminal state 'mild'"):
+            live.observe("mild", "wait", "mild")
+    assert live.rule("mild") == before
+    assert live.take().num_records == 0
+
+
+def test_a_log_of_several_tasks_is_refused() -> None:
+    tasks = pw.TransferLearner(GOALS[0]).fit(LOG | {"k": list("xxyyxy")}, **COLUMNS, task="k")
+    with pytest.raises(ValueError, match="several tasks"):
+        tasks.live()
+
+
+# Deciding.
+
+
+@pytest.mark.parametrize(
+    "method",
+    [TL(prior_count=0.1), TLExplore(prior_count=0.1, threshold=1.0, explore=EpsilonGreedy(0.5))],
+)
+def test_decisions_follow_the_rule(method: Any) -> None:
+    """4,000 decisions, within 5 standard errors: of the rule or, if it explores, of the plan."""
+    learner = learned(method=method)
+    live = learner.live(seed=0)
+    live.observe("cold", "heat", "mild")
+    learner.merge(live.take())
+    decided = Counter(live.decide("cold") for _ in range(4000))
+    for action, probability in learner.rule("cold").items():
+        error = 5 * np.sqrt(probability * (1 - probability) / 4000)
+        assert decided[action] / 4000 == pytest.approx(probability, abs=error)
 
 
 def test_the_seed_repeats_decisions() -> None:
     learner = learned(pw.Goal(prefer=["mild", "hot"], floor=0.2))
-    one, two = (learner.live(seed=3) for _ in range(2))
-    assert [one.decide("mild") for _ in range(50)] == [two.decide("mild") for _ in range(50)]
+    one = learner.live(seed=3)
+    two = learner.live(seed=3)
+    decisions = [one.decide("mild") for _ in range(50)]
+    assert decisions == [two.decide("mild") for _ in range(50)]
+    assert len(set(decisions)) > 1
 
 
-def test_forbidden_actions_are_never_drawn() -> None:
+def test_the_rule_is_that_of_the_next_decision() -> None:
+    """An explorer tosses a coin for each decision; to look at the rule does not use it up."""
+    method = TLExplore(threshold=1.0, explore=EpsilonGreedy(0.5))
+    learner = learned(method=method)
+    asked = learner.live(seed=3)
+    silent = learner.live(seed=3)
+    for live in (asked, silent):
+        live.observe("cold", "heat", "mild")
+    uniform = pytest.approx(dict.fromkeys(ACTIONS, 1 / 3))
+    kinds = set()
+    for _ in range(50):
+        rule = asked.rule("cold")
+        assert asked.rule("cold") == rule
+        kinds.add(rule == uniform)
+        assert asked.decide("cold") == silent.decide("cold")
+    assert kinds == {True, False}
+
+
+def test_forbidden_actions_are_never_chosen() -> None:
     live = learned(GOALS[1]).live(seed=0)
     assert "open" not in {live.decide(state) for state in STATES for _ in range(300)}
 
 
+def test_a_state_without_a_feasible_action_is_an_error_when_it_is_reached() -> None:
+    """Before the first record and after it."""
+    spaces = pw.Space.of_size(2), pw.Space.of_size(1)
+    counts = pw.TransitionCounts.from_records([0, 1], [0, 0], [0, 1], *spaces)
+    method = FPD(DenseModel([[[1.0, 0.0]], [[0.0, 1.0]]]))
+    settings = Settings(pw.Goal(prefer={0: 1}), method, None, kl_divergence, "prior")
+    policy = PolicyState(settings, counts)
+    policy.ideal = IdealModel.of([1.0, 0.0], num_actions=1)
+    live = LivePolicy(policy, seed=0)
+    for _ in range(2):
+        assert live.decide(0) == 0
+        with pytest.raises(InfeasibleError, match="state 1 has no feasible action"):
+            live.decide(1)
+        live.observe(0, 0, 0)
+
+
+# Labels.
+
+
 def test_labels_by_their_key_are_the_same() -> None:
     log = {"s": [1, 2, 1], "a": ["x", "y", "y"], "n": [2, 2, 1]}
-    live = (
-        pw.TransferLearner(pw.Goal(prefer=2)).fit(log, state="s", action="a", next_state="n").live()
-    )
+    live = pw.TransferLearner(pw.Goal(prefer=2)).fit(log, **COLUMNS).live()
     assert live.rule("1") == live.rule(1)
     live.observe("1", "y", "2")
     assert live.rule("1") == live.rule(1)
@@ -100,11 +258,11 @@ def test_labels_by_their_key_are_the_same() -> None:
 
 def test_states_that_the_log_does_not_have() -> None:
     live = learned().live(seed=0)
-    with pytest.warns(pw.UnseenStateWarning, match="no state 'freezing'"):
+    with pytest.warns(pw.UnseenStateWarning, match="no state 'freezing'") as caught:
         assert live.decide("freezing") in ACTIONS
-    with pytest.raises(
-        ValueError, match=r"unknown label 'freezing'.*TransferLearner\.observe learns new labels"
-    ):
+    assert [warning.filename for warning in caught] == [__file__]
+    advice = r"unknown label 'freezing'.* \(TransferLearner\.observe learns new labels\)"
+    with pytest.raises(ValueError, match=advice):
         live.observe("freezing", "heat", "cold")
     with pytest.raises(ValueError, match="unknown label 'fly'"):
         live.observe("cold", "fly", "cold")
@@ -113,69 +271,3 @@ def test_states_that_the_log_does_not_have() -> None:
     with pytest.raises(ValueError, match="unknown label 'freezing'"):
         learned(on_unseen="refuse").live().decide("freezing")
     assert live.take().num_records == 0
-
-
-def test_a_terminal_state_is_not_left() -> None:
-    learner = pw.TransferLearner(GOALS[0]).fit(
-        LOG | {"n": ["mild"] * 6}, state="s", action="a", next_state="n"
-    )
-    ending = pw.TransferLearner(GOALS[0]).fit(learner.counts_.ending_in(np.array([2])))
-    live = ending.live()
-    before = live.rule("mild")
-    with pytest.warns(pw.LogWarning, match="leaves the terminal state 'mild'"):
-        live.observe("mild", "wait", "mild")
-    assert live.rule("mild") == before
-    assert live.take().num_records == 0
-
-
-@pytest.mark.parametrize("method", pw.methods.names())
-def test_taking_drains_what_was_observed(method: str) -> None:
-    """The lines of the README in a loop: every observation is counted once."""
-    learner = learned(method=method)
-    before = learner.counts_.num_records
-    live = learner.live(seed=1)
-    for number in range(1, 6):
-        action = live.decide("cold")
-        live.observe("cold", action, "mild")
-        learner.merge(live.take())
-        assert learner.counts_.num_records == before + number
-    assert live.take().num_records == 0
-
-
-@pytest.mark.parametrize("method", pw.methods.names())
-def test_it_starts_on_the_rule_of_the_learner(method: str) -> None:
-    learner = learned(method=method)
-    for state in STATES:
-        assert learner.live().rule(state) == pytest.approx(learner.rule(state), abs=1e-12)
-
-
-def test_a_log_of_tasks_is_refused() -> None:
-    tasks = pw.TransferLearner(GOALS[0]).fit(
-        LOG | {"k": list("xxyyxy")}, state="s", action="a", next_state="n", task="k"
-    )
-    with pytest.raises(ValueError, match="several tasks"):
-        tasks.live()
-
-
-def test_what_the_learner_learns_later_is_not_the_policys() -> None:
-    learner = learned()
-    asked, live = learner.rule("cold"), learner.live()
-    learner.observe("cold", "wait", "mild")
-    assert live.rule("cold") == pytest.approx(asked, rel=1e-12)
-
-
-def test_what_was_observed_is_merged_into_a_log_that_ages() -> None:
-    log = {**LOG, "day": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]}
-    columns: dict[str, Any] = {
-        "state": "s",
-        "action": "a",
-        "next_state": "n",
-        "age": "day",
-        "half_life": 2.0,
-    }
-    one, two = (pw.TransferLearner(GOALS[0]).fit(log, **columns) for _ in range(2))
-    live = one.live()
-    live.observe("cold", "heat", "mild")
-    one.merge(live.take(date=6.0))
-    two.observe("cold", "heat", "mild", date=6.0)
-    assert one.rule("cold") == pytest.approx(two.rule("cold"))

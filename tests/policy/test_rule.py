@@ -1,4 +1,4 @@
-"""What a learner answers with: a rule, its support and its reasons, as values of their own."""
+"""A rule by labels: look-up, tables and files."""
 
 from __future__ import annotations
 
@@ -26,9 +26,6 @@ PRODUCT = Rule(
     P[:2],
     np.array([2.0, 0.0]),
 )
-
-
-# The rule.
 
 
 def test_a_rule_is_a_mapping_of_states() -> None:
@@ -162,7 +159,7 @@ def test_export_refuses_what_it_cannot_write(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"\.parquet, \.csv or \.json"):
             RULE.export(tmp_path / name)
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(FileError, match="folder"):
+    with pytest.raises(FileError, match="is a folder"):
         RULE.export(tmp_path / "folder.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["folder.csv"]
 

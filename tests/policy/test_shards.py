@@ -76,38 +76,10 @@ def test_what_was_counted_otherwise_is_not_merged(
 ) -> None:
     log = write(tmp_path / "log.csv", [("a", "x", "b")])
     one, two, out = (str(tmp_path / f"{name}.safetensors") for name in ("one", "two", "out"))
-    assert (
-        call(
-            monkeypatch,
-            "count",
-            log,
-            "--state",
-            "s",
-            "--action",
-            "a",
-            "--next-state",
-            "n",
-            "-o",
-            one,
-        )
-        == 0
-    )
-    assert (
-        call(
-            monkeypatch,
-            "count",
-            log,
-            "--state",
-            "n",
-            "--action",
-            "a",
-            "--next-state",
-            "s",
-            "-o",
-            two,
-        )
-        == 0
-    )
+    columns = ("--state", "s", "--action", "a", "--next-state", "n")
+    other_columns = ("--state", "n", "--action", "a", "--next-state", "s")
+    assert call(monkeypatch, "count", log, *columns, "-o", one) == 0
+    assert call(monkeypatch, "count", log, *other_columns, "-o", two) == 0
     capsys.readouterr()
     assert call(monkeypatch, "merge", one, two, "-o", out) == 2
     assert "was counted by other columns or bins" in capsys.readouterr().err

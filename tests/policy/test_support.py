@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pastwise import Space
-from pastwise.policy.support import Support
+from pastwise.policy.support import Support, SupportOfState
 from pastwise.theory.learning import StateSupport
 
 
@@ -22,16 +22,21 @@ def support_of(similarity: list[float]) -> Support:
 
 def test_support_by_label() -> None:
     support = support_of([0.5, 3.0])
-    assert support["s1"].to_dict() == {
-        "records": 2,
-        "similarity": 3.0,
-        "effective": 1.5,
-        "prior_share": 0.25,
-    }
+    assert support["s1"] == SupportOfState(2, 3.0, effective=1.5, prior_share=0.25)
     assert isinstance(support["s1"].records, int)
-    assert support.to_dict() == {state: support[state].to_dict() for state in ("s0", "s1")}
+    assert list(support) == ["s0", "s1"]
+    assert len(support) == 2
     with pytest.raises(ValueError, match="unknown label"):
         support["s7"]
+
+
+def test_support_as_plain_values() -> None:
+    support = support_of([0.5, 3.0])
+    first = {"records": 1, "similarity": 0.5, "effective": 1.5, "prior_share": 0.25}
+    second = {"records": 2, "similarity": 3.0, "effective": 1.5, "prior_share": 0.25}
+    assert support["s0"].to_dict() == first
+    assert support.to_dict() == {"s0": first, "s1": second}
+    assert support.to_dict(first=1) == {"s0": first}
 
 
 def test_support_as_a_frame() -> None:
@@ -59,7 +64,7 @@ def test_terminal_states_need_no_support() -> None:
     assert replace(support_of([0.0, 1.0]), terminal=np.array([0, 1])).warnings() == []
 
 
-def test_weak_states_are_told_by_name() -> None:
+def test_weak_states_are_named() -> None:
     assert support_of([1.0, 7.0]).warnings() == []
     (few,) = support_of([0.9, 1.0, 0.0]).warnings()
     assert "2 of 3 states" in few

@@ -142,6 +142,7 @@ def reason_of(
     # Shares: of the probability where the parts add up, of the action's records otherwise.
     if plan.adds_up:
         total = sum(float(np.broadcast_to(p, plan.rule.shape).sum()) for p in plan.parts.values())
+        total = total or 1.0  # nothing is feasible: all parts are 0
         parts = {name: number / total for name, number in parts.items()}
         shares = total_similarity / total
         distinct = range(len(row.weight)) if RECORDS in parts else range(0)
