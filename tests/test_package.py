@@ -24,8 +24,13 @@ def test_every_name_is_there_and_known_to_type_checkers() -> None:
     assert set(pastwise.__all__) <= set(dir(pastwise))
     for name in pastwise.__all__:
         found = getattr(pastwise, name)
-        assert getattr(found, "__name__", name) == name
-        assert type(found).__name__ != "module", name
+        assert found.__name__ in (name, f"pastwise.{name}")
+
+
+def test_classes_and_functions_are_not_hidden_by_modules() -> None:
+    """A name with a capital letter is a class; packages have lower-case names."""
+    for name in pastwise.__all__:
+        assert isinstance(getattr(pastwise, name), type) == name[0].isupper()
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -298,11 +298,15 @@ def test_several_observations_between_two_decisions_are_all_learned(make: Make) 
     )
 
 
-def test_observing_is_starting_on_the_log_with_that_record(make: Make) -> None:
+CLAIMING_EXACT_UPDATES = [
+    name for name, make in {**METHODS, **VARIANTS}.items() if make(WORLD).exact_updates
+]
+
+
+@pytest.mark.parametrize("name", CLAIMING_EXACT_UPDATES)
+def test_observing_is_starting_on_the_log_with_that_record(name: str) -> None:
     """Up to rounding, where the method says so; the record may be of a forbidden action."""
-    method = make(WORLD)
-    if not method.exact_updates:
-        pytest.skip("the method does not claim it")
+    method = {**METHODS, **VARIANTS}[name](WORLD)
     memory = method.start(WORLD.counts, WORLD.ideal, WORLD.log)
     log = WORLD.log
     coins = rng()

@@ -119,10 +119,14 @@ class Runner:
 
     def status(self) -> str:
         """How far an interrupted study is and how to resume it; empty if nothing is kept."""
-        if self._kept is None or self.done == 0:
+        if self._kept is None:
+            return ""
+        # An interrupt may come between the writing of a part and its count, so look at the files.
+        num_kept = len(self._kept.read(self.total))
+        if num_kept == 0:
             return ""
         return (
-            f"{self.done} of {self.total} parts are done and kept; "
+            f"{num_kept} of {self.total} parts are done and kept; "
             "the same command goes on from there"
         )
 
