@@ -42,6 +42,18 @@ def test_every_registered_method_learns(shell: Shell, name: str) -> None:
     assert shown.json["policy"] == learner.rule_.to_dict()
 
 
+@pytest.mark.parametrize("name", names())
+def test_a_policy_of_every_method_is_explained_retargeted_and_evaluated(
+    shell: Shell, name: str
+) -> None:
+    assert shell(*LEARN, "--method", name, "-o", "policy.safetensors").code == 0
+    assert shell("explain", "policy.safetensors", "cold", "--json").json["method"] == name
+    assert shell("evaluate", "policy.safetensors", "log.csv").code in (0, 1)
+    assert shell(*RETARGET, "--method", "TL_foresight").code == 0
+    assert load("other.safetensors").method_.name == "TL_foresight"
+    assert shell("explain", "other.safetensors", "cold", "--json").json["method"] == "TL_foresight"
+
+
 @pytest.mark.parametrize("command", ["learn", "retarget"])
 def test_help_lists_the_methods_with_their_summaries(shell: Shell, command: str) -> None:
     text = " ".join(shell(command, "--help").out.split())
