@@ -39,7 +39,8 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_importing_loads_no_engine() -> None:
-    code = "import sys, pastwise; print([m for m in ('duckdb', 'pyarrow', 'numba', 'scipy') if m in sys.modules])"
+    engines = ("duckdb", "pyarrow", "numba", "scipy")
+    code = f"import sys, pastwise; print([m for m in {engines} if m in sys.modules])"
     assert (
         run([executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
     )

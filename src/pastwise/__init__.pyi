@@ -1,4 +1,4 @@
-"""The public names; `__init__.py` loads each when it is first used. The rest is found by package."""
+"""The public names; `__init__.py` loads each when it is first used."""
 
 from . import (
     data,

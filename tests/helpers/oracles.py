@@ -1,7 +1,7 @@
 """Small random worlds, and slow literal oracles to compare the library with.
 
-The oracles are written from the paper's formulas, on raw arrays and plain lists; they call nothing of the library's
-numerical code.
+The oracles are written from the paper's formulas, on raw arrays and plain lists; they call nothing
+of the library's numerical code.
 """
 
 from __future__ import annotations
@@ -152,7 +152,10 @@ def divergence(
     ideal_rules: FloatArray,
     start: int,
 ) -> float:
-    """D(closed loop || ideal) from a state, term by term over all trajectories; policy, ideal_rules [H, S, A]."""
+    """D(closed loop || ideal) from a state, term by term over all trajectories.
+
+    Policy and ideal rules are [H, S, A].
+    """
     paths = trajectories(transition.shape[0], transition.shape[1], len(policy), start)
     log_p = log_chain(*paths, transition, policy)
     log_q = log_chain(*paths, ideal_transition, ideal_rules)
@@ -195,7 +198,7 @@ def value_iteration(transition: FloatArray, reward: FloatArray, horizon: int) ->
 
 @dataclass(frozen=True)
 class World:
-    """Three random systems, a goal that forbids an action here and there, and past logs that took it all the same."""
+    """Three random systems, a goal that forbids some actions, and past logs that took them."""
 
     transition: FloatArray
     ideal: IdealModel

@@ -25,7 +25,7 @@ Sums = list[float]
 
 @dataclass(frozen=True)
 class Log:
-    """A table, row by row, the types of its columns, and what is said of it to `count_transitions`."""
+    """A table by rows, the types of its columns, and the arguments of `count_transitions`."""
 
     rows: list[Row]
     types: dict[str, Any]
@@ -66,7 +66,7 @@ def _text(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Record:
-    """A row, its labels (or the numbers of their intervals), and what follows it, if anything does."""
+    """A row, its labels (or the numbers of their intervals), and what follows it, if any."""
 
     row: Row
     state: tuple[Any, ...]
@@ -76,7 +76,10 @@ class Record:
 
 
 def slow_counts(log: Log) -> tuple[dict[Key, Sums], set[Hashable], int]:
-    """Records, weight and squared weight by task, state, action and next state; the states; how many were left out."""
+    """Sums by task, state, action and next state; the states; how many records were left out.
+
+    The sums are of records, weights and squared weights.
+    """
     said, found, states, left_out = log.options, dict[Key, Sums](), set[Hashable](), 0
     as_of = said["as_of"] or max(
         (_moment(row["age"]) for row in log.rows if row.get("age") is not None), default=0.0

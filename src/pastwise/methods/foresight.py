@@ -1,4 +1,4 @@
-"""TL_foresight: plan on the posterior of the transitions, and follow the past as far as it was good.
+"""TL_foresight: plan on the posterior, and follow the past as far as it was good.
 
 For every action three numbers are added to an index:
 
@@ -330,7 +330,7 @@ class TLForesight:
         """The rule of the index, looking ahead over the horizon.
 
         Where no record served the goal, nothing good is known: uncertainty then speaks for an
-        action, whatever the attitude.
+        action, with any attitude.
 
         Parameters
         ----------

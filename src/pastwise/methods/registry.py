@@ -172,7 +172,7 @@ def _fields_to_plain(value: Any, module: Any) -> dict[str, JSON]:
 
 
 def _to_plain(value: Any, module: Any) -> JSON:
-    """Numbers and text as they are; a function or a dataclass by its name in the method's module."""
+    """Numbers and text as they are; functions and dataclasses by their names in the module."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if is_dataclass(value) and getattr(module, type(value).__name__, None) is type(value):

@@ -26,7 +26,7 @@ ENTRIES_PER_BLOCK = 500_000
 """Entries of a block of a large model: its intermediate results stay in a core's cache."""
 
 WORK_PER_THREAD = 100_000
-"""Numbers to compute that make a thread worth its start."""
+"""Numbers to compute that justify the start of a thread."""
 
 WORK_PER_CALL = 50_000_000
 """Numbers computed between two chances to interrupt: about a tenth of a second."""

@@ -1,4 +1,4 @@
-"""What a learner knows after learning, by index: counts, goal, method, and the plan that follows."""
+"""What a learner knows after learning, by index: counts, goal, method, and the plan."""
 
 from __future__ import annotations
 

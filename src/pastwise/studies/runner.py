@@ -7,7 +7,8 @@ process or from a file equals one that was just computed, to the last bit.
 
 `concurrent.futures` shares the parts among processes. Two things around it are our own: the
 lifeline (`_end_with`) and the blocked Ctrl-C (`_quiet_start`), each with its reason; and the kept
-parts, since a cache such as `joblib.Memory` would key them by serialised arguments, not by settings.
+parts, since a cache such as `joblib.Memory` would key them by serialised arguments instead of
+by settings.
 """
 
 from __future__ import annotations
