@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pastwise as pw
-from pastwise.errors import InfeasibleError
+from pastwise.errors import InfeasibleError, LabelError
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods import FPD, TL, TLExplore
 from pastwise.models.dense import DenseModel
@@ -270,4 +270,18 @@ def test_states_that_the_log_does_not_have() -> None:
         live.observe("cold", "heat", "frozen")
     with pytest.raises(ValueError, match="unknown label 'freezing'"):
         learned(on_unseen="refuse").live().decide("freezing")
+    assert live.take().num_records == 0
+
+
+@pytest.mark.parametrize("on_unseen", ["prior", "refuse"])
+def test_what_is_no_label_is_refused(on_unseen: Any) -> None:
+    live = learned(on_unseen=on_unseen).live()
+    with pytest.raises(LabelError, match="is no label"):
+        live.decide(["cold"])  # type: ignore[arg-type]
+    with pytest.raises(LabelError, match="is no label"):
+        live.rule({"cold": 1})  # type: ignore[arg-type]
+    with pytest.raises(LabelError, match="is no label"):
+        live.observe(["cold"], "heat", "cold")  # type: ignore[arg-type]
+    with pytest.raises(LabelError, match="is no label"):
+        live.observe("cold", ["heat"], "cold")  # type: ignore[arg-type]
     assert live.take().num_records == 0

@@ -267,8 +267,13 @@ def _pack_space(space: Space) -> Content:
     if isinstance(space.labels, range):
         labels: Any = {"range": len(space)}
     else:
-        labels = [checked_label(label) for label in space.labels]
+        labels = [_storable(label) for label in space.labels]
     return {"labels": labels, "fields": list(space.fields)}
+
+
+def _storable(label: Label) -> Label:
+    """A label that JSON holds; text is checked when it is encoded."""
+    return label if type(label) is str else checked_label(label)
 
 
 def _unpack_space(content: Mapping[str, Any]) -> Space:
