@@ -1,4 +1,4 @@
-"""One contract for every method: whatever is registered is tested here, and so is the rest.
+"""One contract for every method: all that is registered is tested here, and so is the rest.
 
 The first half works on indices, in three small random systems. The second half goes by labels,
 through the learner, as a user meets a method.

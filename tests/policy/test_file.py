@@ -775,10 +775,10 @@ def test_an_error_in_the_middle_of_writing_costs_nothing(
 
 def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     target = tmp_path / "file"
-    with replacing(target) as beside:
-        beside.write_text("new")
+    with replacing(target) as temporary:
+        temporary.write_text("new")
         assert not target.exists()
-        assert beside.parent == tmp_path
+        assert temporary.parent == tmp_path
     assert files(tmp_path) == {"file": b"new"}
 
 

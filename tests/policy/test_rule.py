@@ -71,9 +71,9 @@ def test_an_unknown_state_is_an_error_or_the_fallbacks() -> None:
     ],
 )
 def test_the_warning_points_at_the_line_that_asked(ask: Any) -> None:
-    with pytest.warns(UnseenStateWarning) as told:
+    with pytest.warns(UnseenStateWarning) as caught:
         ask()
-    assert [(w.filename, w.lineno) for w in told] == [(__file__, ask.__code__.co_firstlineno)]
+    assert [(w.filename, w.lineno) for w in caught] == [(__file__, ask.__code__.co_firstlineno)]
 
 
 def test_keys_of_a_rule_are_text() -> None:
