@@ -341,3 +341,35 @@ def test_union_keeps_the_fields() -> None:
 def test_spaces_of_different_fields_cannot_be_united() -> None:
     with pytest.raises(ParameterError, match="cannot be united"):
         PLACES.union(Space([("c", 1)], ("room", "size")))
+
+
+@pytest.mark.parametrize(("text", "typed"), [("1", 1), ("0.5", 0.5), ("true", True)])
+def test_text_and_a_value_of_the_same_key_are_one_label(text: str, typed: Hashable) -> None:
+    texts = Space([text, "x"])
+    assert texts.union(Space([typed])) is texts
+    assert Space([typed]).union(texts) is texts
+    assert set(texts.union(Space([typed, "y"])).labels) == {text, "x", "y"}
+
+
+def test_numbers_without_a_twin_stay_numbers() -> None:
+    assert set(Space(["1", "x"]).union(Space([1, 2])).labels) == {"1", "x", 2}
+    assert set(Space.of_size(3).union(Space(["1"])).labels) == {0, "1", 2}
+
+
+def test_union_of_labels_of_several_types_does_not_depend_on_the_order() -> None:
+    one, two, three = Space(["1", "x"]), Space([1, 2]), Space([2, "2", 3.5])
+    expected = one.union(two).union(three).labels
+    assert one.union(two.union(three)).labels == expected
+    assert three.union(two).union(one).labels == expected
+    keys = [key_of(label) for label in expected]
+    assert len(set(keys)) == len(keys)
+
+
+def test_parts_of_product_labels_are_united_by_key() -> None:
+    fields = ("room", "floor")
+    texts = Space([("a", "1"), ("a", "2")], fields)
+    typed = Space([("a", 1)], fields)
+    assert texts.union(typed) is texts
+    assert texts.index(("a", 2)) == 1
+    crossed = Space([("1", 2)], fields).union(Space([(1, "2")], fields))
+    assert crossed.labels == (("1", "2"),)

@@ -192,6 +192,14 @@ class Space:
     def _index_by_key(self) -> dict[str, int]:
         return {key_of(label): index for index, label in enumerate(self.labels)}
 
+    @cached_property
+    def _index_by_part_keys(self) -> dict[tuple[str, ...], int]:
+        """Index of each label of a product space by the keys of its parts."""
+        places = {}
+        for index, label in enumerate(self.labels):
+            places[_part_keys(cast(tuple[Label, ...], label))] = index
+        return places
+
     def __contains__(self, label: Label) -> bool:
         return self._find_label(label) is not None
 
@@ -200,10 +208,15 @@ class Space:
         return self.find(label) is not None
 
     def find(self, label: Label) -> int | None:
-        """Index of a label, or of the label with this key; None if there is none."""
+        """Index of a label, or of the label with this key; None if there is none.
+
+        In a product space every part may be given by its key.
+        """
         index = self._find_label(label)
         if index is None:
             index = self._find_key(key_of(label))
+        if index is None and isinstance(label, tuple) and self.is_product:
+            index = self._index_by_part_keys.get(_part_keys(label))
         return index
 
     def index(self, label: Label) -> int:
@@ -259,12 +272,15 @@ class Space:
         """The labels of both.
 
         This is the larger space, in its order, if it has all labels of the other; otherwise all
-        labels, sorted.
+        labels, sorted. A label that is text in one space and a number or boolean in the other,
+        such as ``"1"`` and ``1``, is one label with one key: the text.
         """
         if self.fields != other.fields:
             raise ParameterError(
                 f"spaces with the fields {self.fields} and {other.fields} cannot be united"
             )
+        if self._may_have_twins(other):
+            return self._united_by_key(other)
         if self._includes(other):
             return self
         if other._includes(self):
@@ -276,6 +292,50 @@ class Space:
         if isinstance(self.labels, range) and isinstance(other.labels, range):
             return len(other) <= len(self)
         return all(label in self for label in other.labels)
+
+    @cached_property
+    def _text_parts(self) -> list[set[bool]]:
+        """For each part of a label, whether it is text: True, False, or both."""
+        if isinstance(self.labels, range):
+            return [{False}]
+        if not self.is_product:
+            return [{isinstance(label, str) for label in self.labels}]
+        parts: list[set[bool]] = [set() for _ in self.fields]
+        for label in cast(Sequence[tuple[Label, ...]], self.labels):
+            for found, part in zip(parts, label, strict=True):
+                found.add(isinstance(part, str))
+        return parts
+
+    def _may_have_twins(self, other: Space) -> bool:
+        """Whether a part of the labels is text in one space and something else in the other."""
+        both = zip(self._text_parts, other._text_parts, strict=True)
+        return any(len(one | two) > 1 for one, two in both)
+
+    def _united_by_key(self, other: Space) -> Space:
+        """The union in which labels of the same key are one; text takes precedence."""
+        united: dict[tuple[str, ...], tuple[Label, ...]] = {}
+        for label in [*self.labels, *other.labels]:
+            parts = cast(tuple[Label, ...], label) if self.is_product else (label,)
+            key = _part_keys(parts)
+            united[key] = _texts_first(united.get(key, parts), parts)
+
+        labels: list[Label] = [*united.values()]
+        if not self.is_product:
+            labels = [parts[0] for parts in united.values()]
+        for space in (self, other):
+            if len(space) == len(labels) and all(label in space for label in labels):
+                return space
+        return Space.sorted(labels, self.fields)
+
+
+def _part_keys(label: tuple[Label, ...]) -> tuple[str, ...]:
+    """The key of each part of a label."""
+    return tuple(key_of(part) for part in label)
+
+
+def _texts_first(one: tuple[Label, ...], two: tuple[Label, ...]) -> tuple[Label, ...]:
+    """Of two labels whose parts have the same keys, each part as text where either has text."""
+    return tuple(b if isinstance(b, str) else a for a, b in zip(one, two, strict=True))
 
 
 def _distinct_labels(labels: Sequence[Label]) -> set[Label]:
