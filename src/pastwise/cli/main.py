@@ -9,14 +9,15 @@ import sys
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from pastwise import __version__
+from pastwise._interrupt import INTERRUPTED, ignore, was_interrupted
 from pastwise.cli.options import (
     CommandWithMethods,
     File,
@@ -48,7 +49,6 @@ FINDINGS = 1
 NOT_BETTER = 1
 BAD_INPUT = 2
 BUG = 70  # EX_SOFTWARE of sysexits.h, since 1 is a result
-INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 DEBUG = "PASTWISE_DEBUG"
@@ -407,29 +407,38 @@ def main() -> NoReturn:
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(BAD_INPUT)
-    except click.UsageError as error:
-        name = error.ctx.command_path if error.ctx else "pastwise"
-        _leave(BAD_INPUT, f"{error.format_message()} (see {name} --help)")
-    except (click.Abort, KeyboardInterrupt) as error:
-        status = str(error.__cause__ or error)  # click aborts because of a Ctrl-C
-        _leave(INTERRUPTED, f"interrupted: {status}" if status else "interrupted")
-    except PastwiseError as error:
-        _leave(BAD_INPUT, str(error))
-    except MemoryError as error:
-        _leave(BAD_INPUT, f"not enough memory: {str(error) or 'none is left'}")
-    except Exception as error:
-        _leave(BUG, _bug_report(error))
+    except BaseException as error:
+        ignore()
+        code, message = _outcome(error)
+        print_note(f"pastwise: {message}")
     sys.exit(code)
 
 
-def _bug_report(error: Exception) -> str:
+def _outcome(error: BaseException) -> tuple[int, str]:
+    """Exit code and message of an error."""
+    if isinstance(error, click.Abort | KeyboardInterrupt):
+        status = str(error.__cause__ or error)  # click aborts because of a Ctrl-C
+        return INTERRUPTED, f"interrupted: {status}" if status else "interrupted"
+    if was_interrupted():  # a library raised another error in its place
+        return INTERRUPTED, "interrupted"
+    if isinstance(error, click.UsageError):
+        name = error.ctx.command_path if error.ctx else "pastwise"
+        return BAD_INPUT, f"{error.format_message()} (see {name} --help)"
+    if isinstance(error, PastwiseError):
+        return BAD_INPUT, str(error)
+    if isinstance(error, MemoryError):
+        return BAD_INPUT, f"not enough memory: {str(error) or 'none is left'}"
+    return BUG, _bug_report(error)
+
+
+def _bug_report(error: BaseException) -> str:
     """What went wrong, and what to include in a report."""
     command = shlex.join(["pastwise", *sys.argv[1:]])
     lines = [
         f"this is a bug in pastwise, not a mistake of yours: {type(error).__name__}: {error}",
         "Please report it to the developers of pastwise, and include:",
         f"- the command: {command}",
-        f"- the versions: pastwise {version('pastwise')}, Python {platform.python_version()}",
+        f"- the versions: pastwise {__version__}, Python {platform.python_version()}",
     ]
     if os.environ.get(DEBUG) == "1":
         lines.append("- the traceback:")
@@ -437,29 +446,3 @@ def _bug_report(error: Exception) -> str:
     else:
         lines.append(f"- the traceback, which the same command shows with {DEBUG}=1 set")
     return "\n".join(lines).rstrip()
-
-
-def _leave(code: int, message: str) -> NoReturn:
-    click.echo(f"pastwise: {message}", err=True)
-    sys.exit(code)
-
-
-def run() -> NoReturn:
-    """Run `main` as a program: after Ctrl-C it ends at once.
-
-    Python itself would wait for threads. If Ctrl-C came during an import, it would end by a signal
-    instead of an exit code.
-    """
-    try:
-        main()
-    except SystemExit as leaving:
-        if leaving.code == INTERRUPTED:
-            for stream in (sys.stdout, sys.stderr):
-                with suppress(OSError):
-                    stream.flush()
-            os._exit(INTERRUPTED)
-        raise
-
-
-if __name__ == "__main__":
-    run()
