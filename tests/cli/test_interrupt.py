@@ -71,11 +71,11 @@ def large_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("delay", [0.05, 0.1, 0.15, 0.2, 0.25, 0.3])
+@pytest.mark.parametrize("delay", [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
 def test_ctrl_c_during_a_query(delay: float, large_log: Path, tmp_path: Path) -> None:
     """The signal comes some time after DuckDB was loaded, most likely while it reads."""
     columns = ["--state", "room", "--action", "did", "--episode", "day", "--time", "hour"]
-    arguments = ["count", str(large_log), *columns, "-o", "counts.safetensors"]
+    arguments = ["validate", str(large_log), *columns]
     command = [sys.executable, "-c", INTERRUPTING_LATER, str(delay), *arguments]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert_interrupted(done)
