@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
-import json
 import os
 import re
 import struct
@@ -20,7 +18,7 @@ import safetensors.numpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 
 import pastwise
 from pastwise import Goal, Space, TransferLearner, TransitionCounts, load
@@ -33,6 +31,14 @@ from pastwise.policy import file as policy_file
 from pastwise.policy.file import FORMAT
 from pastwise.theory.similarity import kl_divergence, normalised_similarity, plain_similarity
 from tests.helpers.disk import full_disk
+from tests.helpers.policy_files import (
+    as_tensor,
+    digest,
+    forge,
+    forge_header,
+    header_of,
+    parts,
+)
 
 LOG = {
     "room": ["cold", "cold", "mild", "warm"],
@@ -328,48 +334,6 @@ def test_functions_of_the_users_own_are_not_saved(tmp_path: Path) -> None:
 
 
 # Damage.
-
-
-Tensors = dict[str, NDArray[Any]]
-
-
-def parts(path: Path) -> tuple[Tensors, dict[str, Any]]:
-    """The tensors and the JSON content of a file."""
-    with safe_open(path, framework="numpy") as file:
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
-    content = json.loads(tensors.pop("content").tobytes())
-    return tensors, content
-
-
-def header_of(path: Path) -> dict[str, Any]:
-    with safe_open(path, framework="numpy") as file:
-        header: dict[str, Any] = json.loads(file.metadata()["pastwise"])
-    return header
-
-
-def as_tensor(content: Any) -> Tensors:
-    """The JSON content as a tensor of bytes."""
-    text = json.dumps(content, ensure_ascii=False).encode()
-    return {"content": np.frombuffer(text, dtype=np.uint8)}
-
-
-def digest(tensors: Tensors) -> str:
-    """The checksum, written down a second time."""
-    text = b""
-    for name, tensor in sorted(tensors.items()):
-        text += f"{name} {tensor.dtype.str} {tensor.shape}\n".encode() + tensor.tobytes()
-    return hashlib.sha256(text).hexdigest()
-
-
-def forge(path: Path, tensors: Tensors, content: Any) -> None:
-    """A file with this content and a checksum that is right."""
-    everything = {**tensors, **as_tensor(content)}
-    forge_header(path, everything, {"format": FORMAT, "sha256": digest(everything)})
-
-
-def forge_header(path: Path, tensors: Tensors, header: dict[str, Any] | str) -> None:
-    text = header if isinstance(header, str) else json.dumps(header)
-    safetensors.numpy.save_file(tensors, path, {"pastwise": text})
 
 
 def test_a_forged_file_with_nothing_changed_is_read(policy: Path) -> None:
