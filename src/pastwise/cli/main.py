@@ -32,7 +32,15 @@ from pastwise.cli.options import (
     read_past_goals,
     takes,
 )
-from pastwise.cli.output import print_json, print_note, print_table, print_text, print_warning
+from pastwise.cli.output import (
+    escape_what_cannot_be_shown,
+    one_line,
+    print_json,
+    print_note,
+    print_table,
+    print_text,
+    print_warning,
+)
 from pastwise.cli.study import reproduce, study
 from pastwise.errors import ParameterError, PastwiseError
 from pastwise.report.terminal import progress, spinner
@@ -271,11 +279,15 @@ def _show_policy(summary: PolicySummary, output: Path | None, as_json: bool) -> 
 @policy_argument
 @click.argument("log")
 @click.option(
-    "--horizon", type=int, default=100, show_default=True, help="Number of epochs to look ahead."
+    "--horizon",
+    type=click.IntRange(min=1, max=1_000_000),
+    default=100,
+    show_default=True,
+    help="Number of epochs to look ahead.",
 )
 @click.option(
     "--samples",
-    type=int,
+    type=click.IntRange(min=1, max=1_000_000),
     default=2000,
     show_default=True,
     help="Number of models to sample from the posterior of the log.",
@@ -400,6 +412,7 @@ def main() -> NoReturn:
     fit in memory. Ctrl-C is 130. Any other exception is a bug: exit code 70 and a request to report
     it.
     """
+    escape_what_cannot_be_shown()
     try:
         code = cli.main(prog_name="pastwise", standalone_mode=False)
     except SystemExit:  # click's way to leave when nobody reads on
@@ -423,19 +436,20 @@ def _outcome(error: BaseException) -> tuple[int, str]:
         return INTERRUPTED, "interrupted"
     if isinstance(error, click.UsageError):
         name = error.ctx.command_path if error.ctx else "pastwise"
-        return BAD_INPUT, f"{error.format_message()} (see {name} --help)"
+        return BAD_INPUT, f"{one_line(error.format_message())} (see {name} --help)"
     if isinstance(error, PastwiseError):
-        return BAD_INPUT, str(error)
+        return BAD_INPUT, one_line(str(error))
     if isinstance(error, MemoryError):
-        return BAD_INPUT, f"not enough memory: {str(error) or 'none is left'}"
+        return BAD_INPUT, one_line(f"not enough memory: {str(error) or 'none is left'}")
     return BUG, _bug_report(error)
 
 
 def _bug_report(error: BaseException) -> str:
     """What went wrong, and what to include in a report."""
-    command = shlex.join(["pastwise", *sys.argv[1:]])
+    command = one_line(shlex.join(["pastwise", *sys.argv[1:]]))
+    what = one_line(f"{type(error).__name__}: {error}")
     lines = [
-        f"this is a bug in pastwise, not a mistake of yours: {type(error).__name__}: {error}",
+        f"this is a bug in pastwise, not a mistake of yours: {what}",
         "Please report it to the developers of pastwise, and include:",
         f"- the command: {command}",
         f"- the versions: pastwise {__version__}, Python {platform.python_version()}",

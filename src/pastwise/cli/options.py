@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import wraps
-from math import isnan
+from math import isinf, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -400,12 +400,19 @@ def _parse_value(name: str, text: str) -> float:
     truth = {"true": True, "false": False}
     if text.lower() in truth:
         return truth[text.lower()]
-    for number in (int, float):
-        try:
-            return number(text)
-        except ValueError:
-            continue
-    raise ParameterError(f"--param {name} takes a number, true or false; got {text!r}")
+    try:
+        number = float(text)
+    except ValueError:
+        raise ParameterError(
+            f"--param {name} takes a number, true or false; got {text!r}"
+        ) from None
+    try:
+        whole = int(text)
+    except ValueError:
+        return number
+    if isinf(number):
+        raise ParameterError(f"--param {name} is too large a number: {text}")
+    return whole
 
 
 # Texts of two parts.

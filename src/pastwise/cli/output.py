@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
 from pastwise.errors import FileError
+from pastwise.report.terminal import printable, shortened
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -25,11 +28,22 @@ class Result(Protocol):
 
 def print_json(result: Result) -> None:
     """Print a result as one line of JSON."""
-    print_text(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False))
+    content = result.to_dict()
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(content, allow_nan=False)
+    print_styled(text)
 
 
 def print_text(text: str) -> None:
-    """Print text to stdout."""
+    """Print text to stdout; control characters other than new lines become visible."""
+    print_styled(printable(text, keep="\n"))
+
+
+def print_styled(text: str) -> None:
+    """Print text to stdout as it is, such as text with colours that holds no data."""
     with _stdout_errors():
         click.echo(text)
 
@@ -43,13 +57,25 @@ def print_table(table: Table) -> None:
 
 
 def print_note(text: str) -> None:
-    """Print a line to stderr."""
-    click.echo(text, err=True)
+    """Print text to stderr; control characters other than new lines become visible."""
+    click.echo(printable(text, keep="\n"), err=True)
 
 
 def print_warning(text: str) -> None:
-    """Print a warning to stderr."""
-    print_note(f"warning: {text}")
+    """Print a warning to stderr, in one line."""
+    print_note(f"warning: {one_line(text)}")
+
+
+def one_line(text: str) -> str:
+    """A message of bounded length, in one line."""
+    return shortened(printable(" ".join(text.split("\n"))))
+
+
+def escape_what_cannot_be_shown() -> None:
+    """From now on, print escapes for characters that stdout or stderr has no code for."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 @contextmanager

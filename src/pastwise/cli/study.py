@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from pastwise.cli.options import Command, Decorator, File, json_option
-from pastwise.cli.output import print_json, print_note, print_table, print_text
+from pastwise.cli.output import print_json, print_note, print_styled, print_table, print_text
 from pastwise.report.terminal import progress
 
 if TYPE_CHECKING:
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 Result = TypeVar("Result", bound="StudyResult")
 
 OK = 0
+
+MOST = 1_000_000
+"""Largest number of runs, systems, samples or patients: a study lists its parts in memory."""
+
+MOST_JOBS = 1024
+"""Largest number of processes, which no machine of today has the cores for."""
 
 
 # What all studies share.
@@ -104,7 +110,7 @@ def output_options(folder: str) -> Decorator:
         )
         @click.option(
             "--jobs",
-            type=click.IntRange(min=1),
+            type=click.IntRange(min=1, max=MOST_JOBS),
             default=1,
             show_default=True,
             help="Processes to share the work; the results are the same for any number.",
@@ -120,11 +126,13 @@ def output_options(folder: str) -> Decorator:
     return add_options
 
 
-def number_option(name: str, default: int, description: str, minimum: int = 1) -> Decorator:
+def number_option(
+    name: str, default: int, description: str, minimum: int = 1, maximum: int | None = MOST
+) -> Decorator:
     """An option that takes a whole number."""
     return click.option(
         name,
-        type=click.IntRange(min=minimum),
+        type=click.IntRange(min=minimum, max=maximum),
         default=default,
         show_default=True,
         help=description,
@@ -133,7 +141,7 @@ def number_option(name: str, default: int, description: str, minimum: int = 1) -
 
 def seed_option(default: int = 0) -> Decorator:
     """The seed of a study."""
-    return number_option("--seed", default, "Seed of the random numbers.", minimum=0)
+    return number_option("--seed", default, "Seed of the random numbers.", 0, None)
 
 
 # The paper.
@@ -185,7 +193,7 @@ def _show_reproduction(result: Reproduction) -> None:
     colours = {"holds": "green", "does not hold": "red", "cannot tell": "yellow"}
     for claim in result.claims:
         verdict = click.style(f"{claim.verdict:>13}", fg=colours[claim.verdict])
-        print_text(f"{verdict}  {claim.claim}")
+        print_styled(f"{verdict}  {claim.claim}")
 
 
 # Our own studies.

@@ -16,6 +16,9 @@ from pastwise.errors import ParameterError
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 """Units of time, in seconds."""
 
+MOST_BINS = 1000
+"""Largest number of bins of equal frequency: each edge is a quantile of its own in the query."""
+
 Names = str | Sequence[str]
 """One column, or several."""
 
@@ -84,6 +87,7 @@ class Columns:
         self._check_next_state()
         if (self.age is None) != (self.half_life is None):
             raise ParameterError("age and half_life go together: give both or neither")
+        self._check_names()
         self._check_bins()
         repeated = [name for name in self.labels if self.labels.count(name) > 1]
         if repeated:
@@ -102,8 +106,18 @@ class Columns:
         if self.next_state and self.max_gap is not None:
             raise ParameterError("max_gap has no effect with next_state; drop one of them")
 
+    def _check_names(self) -> None:
+        for entry in ("episode", "time", "count", "weight", "task", "age", "propensity"):
+            if getattr(self, entry) == "":
+                raise ParameterError(f"{entry} is an empty name; name a column or leave it out")
+
     def _check_bins(self) -> None:
         for name, edges in self.bins.items():
+            if isinstance(edges, int) and edges > MOST_BINS:
+                raise ParameterError(
+                    f"bins: {name!r} takes at most {MOST_BINS:,} bins of equal frequency; "
+                    "give fewer, or edges"
+                )
             is_number = isinstance(edges, int)
             is_edges = isinstance(edges, tuple) and all(_is_number(edge) for edge in edges)
             if not is_number and not is_edges:

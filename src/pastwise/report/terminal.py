@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
 from typing import TYPE_CHECKING
+from unicodedata import category
 
 from pastwise._display import decimals
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from rich.text import Text
 
     from pastwise._numerics.interval import Interval
     from pastwise.evaluation.result import Evaluation
@@ -20,6 +22,81 @@ if TYPE_CHECKING:
     from pastwise.policy.rule import Rule
     from pastwise.policy.summary import CountsSummary
     from pastwise.policy.support import Support
+
+
+BIDIRECTIONAL = frozenset(
+    "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+)
+"""Characters that change the direction of text, so that it reads other than it is."""
+
+HIDDEN = frozenset({"Cc", "Cs", "Zl", "Zp"})
+"""Unicode categories of control characters, surrogates, and separators of lines and paragraphs."""
+
+
+def printable(text: str, keep: str = "") -> str:
+    r"""Text that does nothing to a terminal but appear on it.
+
+    Labels come from data, and data may hold escape sequences that clear the screen, rename the
+    window, or make a terminal type. Control characters become visible escapes.
+
+    Parameters
+    ----------
+    text : str
+    keep : str
+        Control characters to leave as they are, such as a new line.
+
+    Examples
+    --------
+    >>> printable("cold\x1b[2J")
+    'cold\\x1b[2J'
+    >>> printable("naïve 冷")
+    'naïve 冷'
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_visible(character, keep) for character in text)
+
+
+def _visible(character: str, keep: str) -> str:
+    is_hidden = category(character) in HIDDEN or character in BIDIRECTIONAL
+    if not is_hidden or character in keep:
+        return character
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def shortened(text: str, length: int = 2000) -> str:
+    """Text with its middle left out where it is too long to be read.
+
+    Parameters
+    ----------
+    text : str
+    length : int
+        Characters to keep. The default is a screen of text.
+
+    Examples
+    --------
+    >>> shortened("abcdefghij" * 10, 8)
+    'abcd ... (92 characters left out) ... ghij'
+    """
+    if len(text) <= length:
+        return text
+    half = length // 2
+    left_out = len(text) - 2 * half
+    return f"{text[:half]} ... ({left_out:,} characters left out) ... {text[-half:]}"
+
+
+def _cell(text: str, length: int = 200) -> Text:
+    """A cell with data: rich would find markup and emoji in a plain string.
+
+    Parameters
+    ----------
+    text : str
+    length : int
+        Characters to show. The default leaves room for a few cells on a screen.
+    """
+    from rich.text import Text
+
+    return Text(shortened(printable(text), length))
 
 
 def counts_line(summary: CountsSummary) -> str:
@@ -53,7 +130,6 @@ def rule_table(rule: Rule, support: Support, weak: float, max_rows: int = 40) ->
     from rich.table import Table
     from rich.text import Text
 
-    # Labels are Text: in plain strings rich would find markup and emoji.
     rows = rule.to_dict(max_rows)
     supports = support.to_dict(max_rows)
     table = Table()
@@ -61,7 +137,7 @@ def rule_table(rule: Rule, support: Support, weak: float, max_rows: int = 40) ->
         table.caption = f"the first {max_rows} of {len(rule):,} states"
     table.add_column("state")
     for action in next(iter(rows.values())):
-        table.add_column(Text(action), justify="right")
+        table.add_column(_cell(action), justify="right")
     table.add_column("records", justify="right")
     table.add_column("similarity", justify="right")
 
@@ -70,7 +146,7 @@ def rule_table(rule: Rule, support: Support, weak: float, max_rows: int = 40) ->
         similarity = supports[state]["similarity"]
         cells = [Text(f"{p:.3f}", style=_shade(p)) for p in probabilities.values()]
         style = "dim" if similarity < weak else None
-        table.add_row(Text(state), *cells, f"{records:,}", f"{similarity:.3g}", style=style)
+        table.add_row(_cell(state), *cells, f"{records:,}", f"{similarity:.3g}", style=style)
     return table
 
 
@@ -95,9 +171,14 @@ def findings_table(findings: Sequence[Finding]) -> Table:
     table.add_column("examples", overflow="fold")
     table.add_column("what to do", overflow="fold")
     for finding in findings:
-        examples = "\n".join(_fields_text(example) for example in finding.examples)
-        cells = (finding.code, f"{finding.rows:,}", finding.message, examples, finding.fix)
-        table.add_row(*[Text(cell) for cell in cells])
+        examples = [_cell(_fields_text(example)) for example in finding.examples]
+        table.add_row(
+            finding.code,
+            f"{finding.rows:,}",
+            _cell(finding.message, 1000),
+            Text("\n").join(examples),
+            _cell(finding.fix, 1000),
+        )
     return table
 
 
