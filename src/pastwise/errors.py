@@ -8,11 +8,55 @@ Each error is also the built-in exception that a Python user would expect.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
+from itertools import islice
+
+MOST_CHARACTERS = 2000
+"""Length of the longest message of an error: a screen. Data may be quoted in it."""
 
 
 class PastwiseError(Exception):
     """Something the user can fix."""
+
+    def __str__(self) -> str:
+        return shortened(super().__str__())
+
+
+def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
+    """A text of at most about ``most`` characters: its beginning and its end.
+
+    >>> shortened("abcdefgh" * 1000, most=12)
+    'abcdefgh... (7,988 characters left out) ...efgh'
+    """
+    if len(text) <= most:
+        return text
+    end = most // 3
+    left_out = len(text) - most
+    return f"{text[: most - end]}... ({left_out:,} characters left out) ...{text[-end:]}"
+
+
+def shown(value: object, most: int = 200) -> str:
+    """A value as a message quotes it: bounded, whatever the data hold.
+
+    Parameters
+    ----------
+    most : int
+        About the number of characters; the default is two lines.
+    """
+    return shortened(repr(value), most)
+
+
+def listed(names: Sequence[str], most: int = 20) -> str:
+    """Names as a message lists them: the first ones, and how many there are besides.
+
+    Parameters
+    ----------
+    most : int
+        How many names are listed. The default fits a few lines.
+    """
+    first = ", ".join(shortened(name, 100) for name in islice(names, most))
+    others = len(names) - most
+    return first if others <= 0 else f"{first} and {others:,} more"
 
 
 class ParameterError(PastwiseError, ValueError):
@@ -56,15 +100,15 @@ class UnknownLabelError(LabelError):
         self.advice = advice
 
     def __str__(self) -> str:
-        message = f"unknown label {self.label!r}"
+        message = f"unknown label {shown(self.label)}"
         if self.where:
             message = f"{self.where}: {message}"
         nearest = self.suggest()
         if nearest is not None:
-            message += f"; did you mean {nearest!r}?"
+            message += f"; did you mean {shown(nearest)}?"
         if self.advice:
             message += f" ({self.advice})"
-        return message
+        return shortened(message)
 
 
 class LogError(PastwiseError, ValueError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -11,7 +12,7 @@ from math import isfinite
 from typing import Any
 
 from pastwise.data.space import Label
-from pastwise.errors import ParameterError
+from pastwise.errors import LogError, ParameterError, listed, shown
 
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 """Units of time, in seconds."""
@@ -211,6 +212,31 @@ class Columns:
         """Every column that is read."""
         others = (self.episode, self.time, self.count, self.weight, self.age, self.propensity)
         return (*self.labels, *(name for name in others if name))
+
+
+def require_columns(
+    columns: Columns, present: Sequence[str], *, most_compared: int = 10_000
+) -> None:
+    """Refuse a name that is not a column of the log, and name the nearest that are.
+
+    Parameters
+    ----------
+    most_compared : int
+        How many of the names that there are may be compared and listed, the first ones. The default
+        takes about a tenth of a second.
+    """
+    known = set(present)
+    for name in columns.all:
+        if name == "*":
+            raise LogError("a column named '*' means all columns to an engine; rename it")
+        if name in known:
+            continue
+        near = difflib.get_close_matches(name, present[:most_compared], n=3, cutoff=0.5)
+        if near:
+            hint = f"did you mean {' or '.join(shown(other) for other in near)}?"
+        else:
+            hint = f"it has {listed(present)}"
+        raise LogError(f"the log has no column {shown(name)}; {hint}")
 
 
 def seconds(span: float | str) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,12 +15,13 @@ import pyarrow.compute as pc
 from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray
 from pastwise.data.records import Episodes
 from pastwise.data.space import Label, Space
-from pastwise.errors import LabelError, LogError, LogWarning, ParameterError
+from pastwise.errors import LabelError, LogError, LogWarning, ParameterError, listed, shown
 from pastwise.logs.columns import Columns
 from pastwise.logs.decode import Part, as_numpy, numbers_of, parts_of
 from pastwise.logs.findings import counted
 from pastwise.logs.query import Status, label_names, prepare
-from pastwise.logs.sources import engine_errors, name_of, open_table
+from pastwise.logs.sources import name_of, open_table
+from pastwise.logs.sql import engine_errors
 
 
 def read_episodes(
@@ -111,8 +112,8 @@ def _sorted_rows(table: Any, columns: Columns, propensity: str | None) -> tuple[
         _require_numbers(frame, propensity)
         raw = (propensity,)
     prepared, columns, _ = prepare(frame, columns, raw=raw)
-    has_place = ~nw.col("episode").is_null() & ~nw.col("moment").is_null()
-    order = ["episode", "moment", "status", *label_names(columns)]
+    has_place = ~nw.col("episode").is_null() & ~nw.col("instant").is_null()
+    order = ["episode", "instant", "status", *label_names(columns)]
     order += [f"raw {name}" for name in raw]
     descending = [name == "status" for name in order]
     rows = prepared.filter(has_place).sort(order, descending=descending)
@@ -123,7 +124,7 @@ def _require_numbers(frame: nw.LazyFrame[Any], propensity: str) -> None:
     """Refuse a propensity column that is not there or does not hold numbers."""
     schema = frame.collect_schema()
     if propensity not in schema:
-        raise LogError(f"the log has no column {propensity!r}; it has {', '.join(schema)}")
+        raise LogError(f"the log has no column {propensity!r}; it has {listed(list(schema))}")
     dtype = schema[propensity]
     if not dtype.is_numeric():
         raise LogError(f"the propensity column {propensity!r} must hold numbers, not {dtype}")
@@ -156,8 +157,8 @@ def _pieces(rows: pa.Table, usable: BoolArray, leads_on: BoolArray) -> tuple[Int
     leads_on : [N - 1]
         Whether the next state of each record is the state of the one after it.
     """
-    same_episode = _same_episode(rows.column("episode"))
-    is_later = np.diff(numbers_of(rows, "moment")) > 0
+    same_episode = _compare_neighbours(rows.column("episode"), pc.equal)
+    is_later = _compare_neighbours(rows.column("instant"), pc.greater)
     goes_on = same_episode & leads_on & is_later
     num_broken = int((usable[:-1] & usable[1:] & same_episode & ~goes_on).sum())
     if num_broken:
@@ -177,12 +178,12 @@ def _pieces(rows: pa.Table, usable: BoolArray, leads_on: BoolArray) -> tuple[Int
     return episode, np.arange(len(begins)) - first[episode]
 
 
-def _same_episode(episode: pa.ChunkedArray) -> BoolArray:
-    """Whether each record and the next belong to one episode: [N - 1]."""
-    if pa.types.is_dictionary(episode.type):
-        episode = episode.cast(episode.type.value_type)
-    same = pc.equal(episode.slice(1), episode.slice(0, len(episode) - 1))
-    return np.asarray(as_numpy(same.cast(pa.int8())) > 0)
+def _compare_neighbours(column: pa.ChunkedArray, compare: Callable[..., Any]) -> BoolArray:
+    """Each value of a column, from the second on, compared with the one before: [N - 1]."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    holds = compare(column.slice(1), column.slice(0, len(column) - 1))
+    return np.asarray(as_numpy(holds.cast(pa.int8())) > 0)
 
 
 def _propensities(rows: pa.Table, usable: BoolArray, name: str) -> FloatArray:
@@ -192,9 +193,9 @@ def _propensities(rows: pa.Table, usable: BoolArray, name: str) -> FloatArray:
     if bad.any():
         row = int(bad.argmax())
         episode = rows.column("episode")[row].as_py()
-        moment = rows.column("moment")[row].as_py()
+        moment = rows.column("instant")[row]
         raise LogError(
-            f"the propensity column {name!r} is {values[row]:g} in episode {episode!r} at "
-            f"{moment:g}; it must lie in (0, 1]"
+            f"the propensity column {name!r} is {values[row]:g} in episode {shown(episode)} at "
+            f"{moment}; it must lie in (0, 1]"
         )
     return values[usable]

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pastwise.errors import shortened
+
 Example = Mapping[str, Any]
 """Values of one record by column, with its ``row`` where the source has an order."""
 
@@ -175,7 +177,7 @@ def finding_of(code: str, rows: int, examples: tuple[Example, ...] = (), **detai
     """
     kind = CATALOGUE[code]
     message = kind.message.format(records=counted(rows, "record"), **details)
-    return Finding(code, message, rows, kind.fix, examples)
+    return Finding(code, shortened(message), rows, kind.fix, examples)
 
 
 def counted(number: int, noun: str) -> str:

@@ -11,7 +11,6 @@ of bridging it. Where the log has one, no window is needed.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
@@ -22,7 +21,7 @@ import narwhals.stable.v2 as nw
 
 from pastwise.data.counts import Decay
 from pastwise.errors import LogError, ParameterError
-from pastwise.logs.columns import Columns, Edges, seconds
+from pastwise.logs.columns import Columns, Edges, require_columns, seconds
 from pastwise.logs.sources import ROW
 
 Schema = Mapping[str, nw.dtypes.DType]
@@ -74,7 +73,7 @@ def prepare(
         their order. Sorting by time alone is faster.
     """
     schema = frame.collect_schema()
-    _require_columns(columns, [name for name in schema if name != ROW])
+    require_columns(columns, [name for name in schema if name != ROW])
     columns = _with_quantiles(frame, columns, schema)
     decay = _decay_of(frame, columns, schema, as_of)
 
@@ -91,9 +90,12 @@ def prepare(
     status = Status.FOLLOWED.literal
     if not columns.next_state:
         next_parts = {f"next {i}": f"state {i}" for i in range(len(columns.state))}
-        order = [name for name in parts if name not in ("episode", "moment")] if ties else []
+        order = [name for name in parts if name not in ("episode", "instant")] if ties else []
+        is_late = None
         max_gap = _max_gap(columns, schema)
-        frame, status = with_following(frame, next_parts, order, max_gap)
+        if max_gap is not None and columns.time:
+            is_late = _gap(schema[columns.time]) > max_gap
+        frame, status = with_following(frame, next_parts, order, is_late)
     if columns.age:
         ageless = nw.col("decayed").is_null()
         status = nw.when(ageless).then(Status.NO_AGE.literal).otherwise(status)
@@ -120,19 +122,6 @@ def label_names(columns: Columns) -> list[str]:
 # Columns of a log.
 
 
-def _require_columns(columns: Columns, present: list[str]) -> None:
-    """Refuse a name that is not a column of the log, and name the nearest that are."""
-    for name in columns.all:
-        if name in present:
-            continue
-        near = difflib.get_close_matches(name, present, n=3, cutoff=0.5)
-        if near:
-            hint = f"did you mean {' or '.join(repr(other) for other in near)}?"
-        else:
-            hint = f"it has {', '.join(present)}"
-        raise LogError(f"the log has no column {name!r}; {hint}")
-
-
 def _is_date(dtype: nw.dtypes.DType) -> bool:
     """Whether a column holds dates. DuckDB's finest moments have no type in narwhals."""
     return dtype in (nw.Date, nw.Datetime, nw.Unknown)
@@ -144,13 +133,55 @@ def _numeric(name: str, schema: Schema, role: str) -> nw.Expr:
     if dtype.is_numeric():
         value = nw.col(name).cast(nw.Float64)
         return nw.when(~value.is_nan()).then(value) if dtype.is_float() else value
-    if not _is_date(dtype):
-        raise LogError(f"the {role} column {name!r} must hold numbers or dates, not {dtype}")
+    _require_date(name, dtype, role)
     return _seconds_since_1970(nw.col(name))
 
 
+def _require_date(name: str, dtype: nw.dtypes.DType, role: str) -> None:
+    """Refuse a column that holds neither numbers nor dates."""
+    if not _is_date(dtype):
+        raise LogError(f"the {role} column {name!r} must hold numbers or dates, not {dtype}")
+
+
+def _instant(name: str, schema: Schema) -> nw.Expr:
+    """The column of time as it is, to compare exactly. Not-a-number is missing.
+
+    Floating point would not tell nanoseconds, or whole numbers above 2^53, from each other.
+    """
+    dtype = schema[name]
+    if dtype.is_float():
+        return _numeric(name, schema, "time")
+    if not dtype.is_numeric():
+        _require_date(name, dtype, "time")
+    return nw.col(name)
+
+
+def _gap(dtype: nw.dtypes.DType) -> nw.Expr:
+    """Time from each record to the next: in seconds for dates, otherwise in the column's unit."""
+    now = nw.col("instant")
+    later = nw.col("next instant")
+    if not dtype.is_numeric():
+        seconds_between = _whole_seconds(later) - _whole_seconds(now)
+        microseconds_between = _microseconds(later) - _microseconds(now)
+        whole = seconds_between.cast(nw.Float64)
+        return whole + microseconds_between.cast(nw.Float64) / 1e6
+
+    # The difference of whole numbers is exact, unless it is too large for them.
+    rounded = later.cast(nw.Float64) - now.cast(nw.Float64)
+    if not dtype.is_signed_integer():
+        return (later - now).cast(nw.Float64) if dtype.is_integer() else rounded
+    exact = (later.cast(nw.Int64) - now.cast(nw.Int64)).cast(nw.Float64)
+    return nw.when(rounded < 2.0**53).then(exact).otherwise(rounded)
+
+
 def _seconds_since_1970(column: nw.Expr) -> nw.Expr:
-    """A column of dates or moments in seconds since 1970, by operations that every engine has."""
+    """A column of dates or moments in seconds since 1970."""
+    whole = _whole_seconds(column).cast(nw.Float64)
+    return whole + _microseconds(column).cast(nw.Float64) / 1e6
+
+
+def _whole_seconds(column: nw.Expr) -> nw.Expr:
+    """Whole seconds since 1970, by operations that every engine has."""
     moment = column.cast(nw.Datetime).dt
 
     # Days: those of the years that have passed, by the rule of leap years, and of this year.
@@ -158,13 +189,17 @@ def _seconds_since_1970(column: nw.Expr) -> nw.Expr:
     day = moment.ordinal_day().cast(nw.Int64)
     days = years * 365 + years // 4 - years // 100 + years // 400 + day - 719163
 
-    # The time of day. The microseconds of some engines are negative before 1970.
+    # The time of day.
     hours = moment.hour().cast(nw.Int64)
     minutes = moment.minute().cast(nw.Int64)
     whole_seconds = moment.second().cast(nw.Int64)
-    clock = hours * 3600 + minutes * 60 + whole_seconds
-    microseconds = (moment.microsecond().cast(nw.Int64) + 1_000_000) % 1_000_000
-    return (days * 86400 + clock).cast(nw.Float64) + microseconds.cast(nw.Float64) / 1e6
+    return days * 86400 + hours * 3600 + minutes * 60 + whole_seconds
+
+
+def _microseconds(column: nw.Expr) -> nw.Expr:
+    """Microseconds after the last whole second; those of some engines are negative before 1970."""
+    fraction = column.cast(nw.Datetime).dt.microsecond().cast(nw.Int64)
+    return (fraction + 1_000_000) % 1_000_000
 
 
 def _length(span: float | str, name: str, schema: Schema) -> float:
@@ -271,13 +306,13 @@ def _bin_of(value: nw.Expr, edges: Edges) -> nw.Expr:
 
 
 def _order_parts(columns: Columns, schema: Schema) -> dict[str, nw.Expr]:
-    """Episode and moment, where the log has both."""
+    """Episode and instant, where the log has both."""
     if not (columns.episode and columns.time):
         return {}
     episode = nw.col(columns.episode)
     if schema[columns.episode].is_float():
         episode = nw.when(~episode.is_nan()).then(episode)
-    return {"episode": episode, "moment": _numeric(columns.time, schema, "time")}
+    return {"episode": episode, "instant": _instant(columns.time, schema)}
 
 
 def _number_parts(columns: Columns, schema: Schema, decay: Decay | None) -> dict[str, nw.Expr]:
@@ -300,7 +335,7 @@ def with_following(
     frame: nw.LazyFrame[Any],
     next_parts: Mapping[str, str],
     order: Sequence[str],
-    max_gap: float | None = None,
+    is_late: nw.Expr | None = None,
 ) -> tuple[nw.LazyFrame[Any], nw.Expr]:
     """The frame with parts of the next record of the episode, and the status of each record.
 
@@ -313,27 +348,34 @@ def with_following(
         From the name of a new column to the part of the next record that it takes.
     order : names of parts
         What decides the order of records of the same time.
+    is_late : condition, optional
+        Whether the next record comes too late to follow this one.
     """
-    frame = frame.with_columns(timeless=nw.col("moment").is_null())
+    frame = frame.with_columns(timeless=nw.col("instant").is_null())
 
     def following(part: str) -> nw.Expr:
-        return nw.col(part).shift(-1).over("episode", "timeless", order_by=["moment", *order])
+        return nw.col(part).shift(-1).over("episode", "timeless", order_by=["instant", *order])
 
-    # Parts of the next record, and the time until then.
+    # Parts of the next record, and its time.
     nexts = {name: following(part) for name, part in next_parts.items()}
-    frame = frame.with_columns(**nexts, gap=following("moment") - nw.col("moment"))
-    frame = _with_lead(frame)
+    nexts["next instant"] = following("instant")
+    frame = _with_lead(frame.with_columns(**nexts))
 
     # The status; later conditions go before earlier ones.
-    gap = nw.col("gap")
-    status = nw.when(gap <= 0).then(Status.SAME_TIME.literal).otherwise(Status.FOLLOWED.literal)
-    if max_gap is not None:
-        status = nw.when(gap > max_gap).then(Status.TOO_LATE.literal).otherwise(status)
-    status = nw.when(gap.is_null()).then(Status.LAST.literal).otherwise(status)
+    status = nw.when(_is_tie()).then(Status.SAME_TIME.literal).otherwise(Status.FOLLOWED.literal)
+    if is_late is not None:
+        status = nw.when(is_late).then(Status.TOO_LATE.literal).otherwise(status)
+    is_last = nw.col("next instant").is_null()
+    status = nw.when(is_last).then(Status.LAST.literal).otherwise(status)
     status = nw.when(nw.col("timeless")).then(Status.NO_TIME.literal).otherwise(status)
     no_episode = nw.col("episode").is_null()
     status = nw.when(no_episode).then(Status.NO_EPISODE.literal).otherwise(status)
     return frame, status
+
+
+def _is_tie() -> nw.Expr:
+    """Whether the next record of the episode has the same time."""
+    return nw.col("next instant") <= nw.col("instant")
 
 
 def _with_lead(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
@@ -361,9 +403,7 @@ def _sums(columns: Columns, decay: Decay | None) -> list[nw.Expr]:
     """Rows, records, weights, squared weights, and what reveals bad counts and weights."""
     sums = [nw.len().alias("rows")]
     if not columns.next_state:
-        gap = nw.col("gap")
-        is_tie = (gap <= 0) | gap.is_nan()
-        sums.append(is_tie.cast(nw.Int64).sum().alias("ties"))
+        sums.append(_is_tie().cast(nw.Int64).sum().alias("ties"))
 
     count = nw.col("count")
     if columns.count:

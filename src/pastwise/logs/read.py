@@ -19,9 +19,11 @@ from pastwise.data.space import Label
 from pastwise.errors import LogWarning
 from pastwise.logs.columns import Columns, Names, Span
 from pastwise.logs.decode import Reading, decode, decode_tally
+from pastwise.logs.files import parquet_files
 from pastwise.logs.parquet import Tally, is_plain, tally
 from pastwise.logs.query import grouped, prepare
-from pastwise.logs.sources import engine_errors, name_of, open_table, parquet_files
+from pastwise.logs.sources import name_of, open_table
+from pastwise.logs.sql import engine_errors
 
 
 def count_transitions(

@@ -13,18 +13,23 @@ import numpy as np
 
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import key_of
+from pastwise.errors import shortened
 from pastwise.logs.columns import Columns
 from pastwise.logs.decode import STATUS_CODES, decode
 from pastwise.logs.findings import Example, Finding, counted, finding_of
 from pastwise.logs.query import Schema, Status, label_names, prepare, with_following
 from pastwise.logs.read import collect_groups
-from pastwise.logs.sources import ROW, engine_errors, name_of, open_table
+from pastwise.logs.sources import ROW, name_of, open_table
+from pastwise.logs.sql import engine_errors
 
 NUM_EXAMPLES = 3
 """Records that a finding shows; enough to recognise a pattern, few enough for a screen."""
 
 NUM_NAMED_STATES = 5
 """States that the message on dead ends names."""
+
+LONGEST_VALUE = 200
+"""Characters that a message or example shows of one value: about two lines."""
 
 
 @dataclass(frozen=True)
@@ -156,12 +161,12 @@ def _examples(frame: nw.LazyFrame[Any], raw: Sequence[str]) -> tuple[Example, ..
 
 
 def _plain(value: Any) -> str | int | float | bool | None:
-    """A value that JSON can hold."""
+    """A value that JSON can hold, text of bounded length."""
     if isinstance(value, float) and not np.isfinite(value):
         return str(value)
-    if value is None or isinstance(value, (str, int, float, bool)):
+    if value is None or isinstance(value, (int, float, bool)):
         return value
-    return str(value)
+    return shortened(str(value), LONGEST_VALUE)
 
 
 # Findings that need a query of their own.
@@ -226,9 +231,9 @@ def _dead_ends(counts: TransitionCounts) -> list[Finding]:
         return []
     keys = [key_of(counts.states.labels[index]) for index in dead_ends.tolist()]
     rows = int(counts.records[np.isin(counts.next_state, dead_ends)].sum())
-    names = ", ".join(keys[:NUM_NAMED_STATES])
+    names = ", ".join(shortened(key, LONGEST_VALUE) for key in keys[:NUM_NAMED_STATES])
     if len(keys) > NUM_NAMED_STATES:
         names += ", ..."
-    examples = tuple({"state": key} for key in keys[:NUM_EXAMPLES])
+    examples = tuple({"state": _plain(key)} for key in keys[:NUM_EXAMPLES])
     states = counted(len(keys), "state")
     return [finding_of("dead-end", rows, examples, states=states, names=names)]
