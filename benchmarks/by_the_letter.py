@@ -7,7 +7,7 @@
     word. Algorithm 1 computes each weight once and keeps it; here the weights are recomputed for
     each rule, which is what Section IV-B counts as the cost of one decision rule (k similarities, a
     maximum over S * A * S values, then the rule). Re-planning is taken by the letter as well: FPD,
-    and the agent that leaves the log, run the recursion of Theorem 1 at every epoch, although the
+    and the method that made the log, run the recursion of Theorem 1 at every epoch, although the
     model is known. With ``plan_once`` what does not depend on the log, the plans on a known model,
     is worked out once for each loop.
 `run_vectorised`
@@ -257,7 +257,7 @@ def run_literal(study: PaperStudy, plan_once: bool = False) -> Gains:
 
 
 class FollowRule:
-    """Acts by one rule, [S, A], in every epoch: Rand, FPD and the agent that leaves the log."""
+    """Acts by one rule, [S, A], in every epoch: Rand, FPD and the method that made the log."""
 
     def __init__(self, rule: FloatArray) -> None:
         self.cumulative = rule.cumsum(axis=-1)

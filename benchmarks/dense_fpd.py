@@ -9,7 +9,7 @@ recursion in NumPy, optima (`mdp_optimum` is ours) against each other. Models ar
 by all.
 
 mdpsolver knows no finite horizon. Its value iteration is stopped by a tolerance; the number of its
-sweeps is told by comparing its values with those of each sweep, and its time is scaled to the
+sweeps is found by comparing its values with those of each sweep, and its time is scaled to the
 horizon. It takes lists, too large for the largest tensor.
 """
 

@@ -1,9 +1,10 @@
-"""Evaluating a rule from its log: 2,000 drawn models, horizon 100.
+"""Evaluating a rule from its log: 2,000 sampled models, horizon 100.
 
-There is no peer to compare with. The vectorised baseline is what a competent user would write: it
-draws the whole tensor of transition probabilities for every model, and follows three policies on it
-(ours follows five: also FPD_learn's and the best of each model). It is timed on few draws, and
-scaled; the draws are others than ours, so the values must agree within five standard errors.
+No other library is compared. The vectorised baseline is what a competent user would write: it
+samples the whole tensor of transition probabilities of every model, and follows three policies on
+it (ours follows five: also FPD_learn's and the best of each model). It is timed on few samples, and
+its time is scaled. Its samples differ from ours, so the values must agree within five standard
+errors.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from benchmarks.report import number, table
 from pastwise._numerics.arrays import FloatArray
 from pastwise.methods.baselines import behaviour_rule
 
-DRAWS, HORIZON = 2000, 100
+SAMPLES = 2000
+HORIZON = 100
 POLICIES = ("new", "logged", "random")
 INTERVAL = 1.645
 """Half of a central 90 % interval, in standard deviations of a normal distribution."""
@@ -30,10 +32,11 @@ def learner_of(states: int, actions: int, records: int) -> pw.TransferLearner:
     """A rule learned from a log of a system with few successors of each state and action."""
     rng = np.random.default_rng(0)
     successors = rng.integers(states, size=(states, actions, 8))
-    s, a = rng.integers(states, size=records), rng.integers(actions, size=records)
-    n = successors[s, a, rng.integers(8, size=records)]
+    state = rng.integers(states, size=records)
+    action = rng.integers(actions, size=records)
+    next_state = successors[state, action, rng.integers(8, size=records)]
     counts = pw.TransitionCounts.from_records(
-        s, a, n, pw.Space.of_size(states), pw.Space.of_size(actions)
+        state, action, next_state, pw.Space.of_size(states), pw.Space.of_size(actions)
     )
     return pw.TransferLearner(pw.Goal(prefer={0: 1, 1: 1})).fit(counts)
 
@@ -42,33 +45,41 @@ def evaluate(learner: pw.TransferLearner) -> pw.Evaluation:
     """By pastwise, from a uniform start and with a prior count of 1 / S for every transition."""
     S = len(learner.counts_.states)
     initial = dict.fromkeys(learner.counts_.states.labels, 1 / S)
-    return learner.evaluate(samples=DRAWS, horizon=HORIZON, initial=initial, background=1 / S)
+    return learner.evaluate(samples=SAMPLES, horizon=HORIZON, initial=initial, background=1 / S)
 
 
-def evaluate_dense(learner: pw.TransferLearner, draws: int) -> FloatArray:
+def evaluate_dense(learner: pw.TransferLearner, samples: int) -> FloatArray:
     """NumPy on whole tensors: value of each policy on each sampled model, [samples, policies]."""
-    counts, rng = learner.counts_, np.random.default_rng(0)
-    S, A = len(counts.states), len(counts.actions)
+    rng = np.random.default_rng(0)
+    counts = learner.counts_
+    S = len(counts.states)
+    A = len(counts.actions)
     concentration = np.bincount(counts.key, counts.weight, S * A * S).reshape(S, A, S) + 1 / S
     rules = [learner.rule_.probabilities, behaviour_rule(counts), np.full((S, A), 1 / A)]
-    score, values = learner.goal.score(counts.states, counts.actions), np.zeros((draws, len(rules)))
-    for draw in range(draws):
+    score = learner.goal.score(counts.states, counts.actions)
+    values = np.zeros((samples, len(rules)))
+    for sample in range(samples):
+        # A model from the posterior.
         gamma = rng.standard_gamma(concentration)
         transition = gamma / gamma.sum(axis=-1, keepdims=True)
+
+        # The distribution of the state under each rule, epoch by epoch.
         for i, rule in enumerate(rules):
-            loop, state = np.einsum("sa,san->sn", rule, transition), np.full(S, 1 / S)
+            loop = np.einsum("sa,san->sn", rule, transition)
+            state = np.full(S, 1 / S)
             for _ in range(HORIZON):
                 state = state @ loop
-                values[draw, i] += state @ score / HORIZON
+                values[sample, i] += state @ score / HORIZON
     return values
 
 
 def require_same_values(results: Mapping[str, Any]) -> None:
     """Refuse mean values that chance does not explain."""
-    ours, theirs = results["pastwise"].values, results["NumPy, whole tensors"]
+    ours = results["pastwise"].values
+    theirs = results["NumPy, whole tensors"]
     for name, values in zip(POLICIES, theirs.T, strict=True):
         deviation = (ours[name].high - ours[name].low) / 2 / INTERVAL
-        error = 5 * deviation * np.sqrt(1 / DRAWS + 1 / len(values))
+        error = 5 * deviation * np.sqrt(1 / SAMPLES + 1 / len(values))
         np.testing.assert_allclose(values.mean(), ours[name].mean, atol=error, rtol=0, err_msg=name)
 
 
@@ -78,7 +89,8 @@ def learn_and_evaluate(*size: int) -> None:
 
 def measure(scale: Scale) -> list[Section]:
     """The evaluation job of the suite."""
-    section, memory = Section("Evaluating a rule from its log", about(__doc__)), []
+    section = Section("Evaluating a rule from its log", about(__doc__))
+    memory = []
     sizes: Sequence[tuple[int, int, int]] = [
         (3, 4, 60),
         (20, 5, 1000),
@@ -86,18 +98,20 @@ def measure(scale: Scale) -> list[Section]:
         (716, 25, 100_000),
     ]
     for states, actions, records in sizes[: scale.pick(1, 3, 4)]:
-        learner, draws = learner_of(states, actions, records), 3 if states > 50 else 50
+        learner = learner_of(states, actions, records)
+        samples = 3 if states > 50 else 50
         contenders = [
             Contender("pastwise", partial(evaluate, learner)),
             Contender(
-                "NumPy, whole tensors", partial(evaluate_dense, learner, draws), work=draws / DRAWS
+                "NumPy, whole tensors",
+                partial(evaluate_dense, learner, samples),
+                work=samples / SAMPLES,
             ),
         ]
         size = f"{states} states, {actions} actions, {records:,} records"
         section.compare(size, contenders, require_same_values, rounds=3)
-        memory.append(
-            [size, number(peak_memory(learn_and_evaluate, states, actions, records) / MIB)]
-        )
+        most_bytes = peak_memory(learn_and_evaluate, states, actions, records)
+        memory.append([size, number(most_bytes / MIB)])
     section.notes.append(
         "Peak memory of a fresh process:\n\n" + table(["size", "pastwise, MiB"], memory)
     )

@@ -259,8 +259,8 @@ def _peak_of(function: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
 def peak() -> float:
     """Most bytes that this process has held.
 
-    Where the kernel tells (Linux) that is the mark of this program alone; what `getrusage` gives
-    there begins with what the parent held when it started the child.
+    Linux keeps a high-water mark of this program alone, which is read where it exists. What
+    `getrusage` gives there begins with what the parent held when it started the child.
     """
     status = Path("/proc/self/status")
     if status.exists():

@@ -1,6 +1,6 @@
 """Very large systems: every operation on a log of 100,000 or a million states.
 
-There is nobody to compare with. A log with text labels is drawn once: from each state, eight
+No other library is compared. A log with text labels is sampled once: from each state, eight
 actions lead to some of the two hundred states after it. Each operation has a process of its own,
 which first loads what the operation begins with; the seconds are those of the operation alone, from
 a single run, and the peak is that of the whole process.

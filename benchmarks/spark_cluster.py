@@ -2,7 +2,7 @@
 
 Spark writes a partitioned Parquet log, whose labels follow from a formula, and counts its
 transitions by next state and by episode and time, each with and without a killed executor. The
-counts must be those that numpy makes from the formula. What moved is told by Spark's own event log.
+counts must be those that numpy makes from the formula. Spark's own event log says what moved.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def kill_one(spark: SparkSession, running: Future[Any], group: str, stages_done:
 
 @dataclass
 class Run:
-    """One count of the log, and what Spark tells of it; sizes in bytes."""
+    """One count of the log, and what Spark reports on it; sizes in bytes."""
 
     name: str
     group: str
@@ -221,7 +221,7 @@ def count(
 
 
 def add_events(runs: Sequence[Run], folder: Path) -> None:
-    """Add to the runs what Spark's event log tells of them."""
+    """Add to the runs what Spark's event log reports on them."""
     by_group, run = {run.group: run for run in runs}, None
     (path,) = folder.iterdir()
     for line in path.open(encoding="utf-8"):

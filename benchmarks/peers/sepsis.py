@@ -7,7 +7,7 @@ The published expert of ICU-Sepsis treats patients in simulation. Its log is giv
     state as one of 715 inputs, and the reward, 1 on survival and 0 otherwise. Their greedy rule in
     every state is what is evaluated.
 `TL`, `TL_foresight`
-    Of pastwise. They get the counts of the same transitions, and are told which state is preferred;
+    Of pastwise. They get the counts of the same transitions, and a goal that prefers survival;
     no reward. Their rule is evaluated as it is, with its probabilities.
 
 No learner sees the dynamics. Survival is worked out from them, without simulation, for each rule

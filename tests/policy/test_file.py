@@ -797,7 +797,7 @@ def test_a_read_only_folder_stays_as_it_is() -> None:
         inner.chmod(0o755)
 
 
-def test_an_unreadable_policy_is_told_so() -> None:
+def test_a_policy_without_read_permission_is_refused() -> None:
     with ordinary_user() as folder:
         path = folder / "policy"
         learner().save(path)
