@@ -55,6 +55,19 @@ def test_evaluate_as_text(policy: str, shell: Shell) -> None:
     assert "doubly robust" in shown.out
 
 
+def test_evaluate_shows_the_support_in_a_table_of_its_own(policy: str, shell: Shell) -> None:
+    shown = shell("evaluate", policy, LOG, "--samples", "100")
+    values, support = shown.out.split("What the new policy rests on")
+    assert "optimum" in values
+    assert "440" not in values
+    rows = [line.strip("│ ").split("│") for line in support.splitlines() if "│" in line]
+    cells = {name.strip(): number.strip() for name, number in rows}
+    assert cells["records of the log"] == "440"
+    assert cells["their total similarity to the goal"] == "179"
+    assert cells["its decisions that the log has at least 5 times"] == "100 %"
+    assert cells["states that it visits and the log never left"] == "0"
+
+
 def test_not_better_is_exit_code_one(tmp_path: Path, shell: Shell) -> None:
     log = tmp_path / "log.csv"
     log.write_text(SHORT_LOG)

@@ -72,7 +72,7 @@ def cli() -> None:
 # Logs.
 
 
-@cli.command()
+@cli.command(short_help="Check a log, and say how to fix what is odd about it.")
 @takes(log=LogOptions)
 @json_option
 def validate(log: LogOptions, as_json: bool) -> int:
@@ -98,7 +98,7 @@ def validate(log: LogOptions, as_json: bool) -> int:
     return FINDINGS if validation.findings else OK
 
 
-@cli.command()
+@cli.command(short_help="Count a log into a file that `merge` and `learn` read.")
 @takes(log=LogOptions)
 @output_option
 @json_option
@@ -118,7 +118,7 @@ def count(log: LogOptions, output: Path, as_json: bool) -> int:
     return OK
 
 
-@cli.command()
+@cli.command(short_help="Add up the counts of several files.")
 @click.argument("parts", nargs=-1, required=True, type=File)
 @output_option
 @json_option
@@ -197,7 +197,7 @@ def learn(
     return OK
 
 
-@cli.command(cls=CommandWithMethods)
+@cli.command(cls=CommandWithMethods, short_help="Learn a policy for another goal, without the log.")
 @policy_argument
 @takes(goal=GoalOptions, method=OtherMethodOptions)
 @output_option
@@ -218,7 +218,7 @@ def retarget(
     return OK
 
 
-@cli.command()
+@cli.command(short_help="Learn from one more log like the first.")
 @policy_argument
 @click.argument("log")
 @output_option
@@ -325,7 +325,7 @@ def evaluate(
     from pastwise.evaluation.evaluate import require_state_limit
     from pastwise.policy.file import load_counts
     from pastwise.policy.learner import load
-    from pastwise.report.terminal import value_table
+    from pastwise.report.terminal import support_table, value_table
 
     learner = load(policy)
     require_state_limit(len(learner.counts_.states))
@@ -354,6 +354,7 @@ def evaluate(
     else:
         print_text(result.sentence)
         print_table(value_table(result))
+        print_table(support_table(result.support))
     return OK if result.verdict["logged"] == "better" else NOT_BETTER
 
 
@@ -367,7 +368,10 @@ def _warning_lines() -> Iterator[None]:
         print_warning(str(warning.message))
 
 
-@cli.command(context_settings={"ignore_unknown_options": True})
+@cli.command(
+    context_settings={"ignore_unknown_options": True},
+    short_help="Explain a policy by the records behind it.",
+)
 @policy_argument
 @click.argument("state")
 @click.argument("action", required=False)

@@ -147,7 +147,7 @@ def seed_option(default: int = 0) -> Decorator:
 # The paper.
 
 
-@click.command()
+@click.command(short_help="Run the paper's study.")
 @number_option("--runs", 100, "Random systems to simulate.")
 @seed_option(10)
 @click.option(
@@ -204,7 +204,7 @@ def study() -> None:
     """Studies behind the claims that pastwise makes."""
 
 
-@study.command()
+@study.command(short_help="Check the intervals and verdicts on systems with known truth.")
 @number_option("--systems", 100, "Random systems per setting.")
 @number_option("--samples", 400, "Sampled models per system.")
 @seed_option()
@@ -223,7 +223,7 @@ quick_option = click.option("--quick", is_flag=True, help="A small version, in s
 seeds_option = number_option("--seeds", 5, "Logs of each size.")
 
 
-@study.command("icu-sepsis")
+@study.command("icu-sepsis", short_help="Survival on ICU-Sepsis, from logs and while learning.")
 @quick_option
 @seeds_option
 @number_option("--patients", 5000, "Patients that each method treats.", minimum=10)
@@ -243,7 +243,7 @@ def icu_sepsis(output: Output, quick: bool, seeds: int, patients: int, seed: int
     )
 
 
-@study.command("gridworlds")
+@study.command("gridworlds", short_help="Success in gridworlds, from logs made for another target.")
 @quick_option
 @seeds_option
 @seed_option()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from pastwise._numerics.interval import Interval
-    from pastwise.evaluation.result import Evaluation
+    from pastwise.evaluation.result import Evaluation, EvaluationSupport
     from pastwise.logs.findings import Finding
     from pastwise.logs.validate import Validation
     from pastwise.policy.rule import Rule
@@ -200,7 +200,7 @@ def number_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]
 
 
 def value_table(evaluation: Evaluation) -> Table:
-    """Values of policies with their intervals, then what they rest on."""
+    """Values of policies with their intervals."""
     from rich.table import Table
 
     level = f"{100 * evaluation.thresholds.level:g} %"
@@ -223,19 +223,23 @@ def value_table(evaluation: Evaluation) -> Table:
             episodes = f"{estimate.effective_episodes:.1f} episodes"
             unseen = f"{100 * estimate.without_overlap:.0f} % of its decisions were never logged"
             table.add_row(f"  rests on {episodes}; {unseen}", style="dim")
+    return table
 
-    # What all of them rest on.
-    support = evaluation.support
-    seen = f"decisions seen at least {support.well_seen} times"
-    lines = {
-        "records": f"{support.records:,}",
-        "similarity": f"{support.similarity:.4g}",
-        "effective": f"{support.effective:.4g}",
-        seen: f"{support.visits_well_seen:.4g}",
-        "states by extrapolation": f"{len(support.states_by_extrapolation)}",
-    }
-    for name, shown in lines.items():
-        table.add_row(f"support: {name}", shown, "", "", style="dim")
+
+def support_table(support: EvaluationSupport) -> Table:
+    """What a policy and its evaluation rest on."""
+    from rich.table import Table
+
+    table = Table(title="What the new policy rests on", show_header=False)
+    table.add_column()
+    table.add_column(justify="right")
+    well_seen = f"its decisions that the log has at least {support.well_seen} times"
+    never_left = f"{len(support.states_by_extrapolation):,}"
+    table.add_row("records of the log", f"{support.records:,}")
+    table.add_row("their total similarity to the goal", f"{support.similarity:.4g}")
+    table.add_row("equally similar records that say as much", f"{support.effective:.4g}")
+    table.add_row(well_seen, f"{100 * support.visits_well_seen:.4g} %")
+    table.add_row("states that it visits and the log never left", never_left)
     return table
 
 
