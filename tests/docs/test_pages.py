@@ -15,8 +15,9 @@ RUN = ("python", "sh")
 
 
 def pages() -> list[Path]:
-    """Pages with code that runs: the README and what is written by hand under docs/."""
-    found = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*/*.md"))]
+    """Pages with code that runs: the README, the front page and the pages of docs/."""
+    fronts = [ROOT / "README.md", ROOT / "docs" / "index.md"]
+    found = [*fronts, *sorted((ROOT / "docs").glob("*/*.md"))]
     return [
         page
         for page in found
