@@ -213,8 +213,8 @@ def test_nanoseconds_are_no_ties(tmp_path: Path, zone: str | None, library: str)
 
 
 def test_gap_of_exactly_the_largest_is_not_too_late() -> None:
-    """In seconds since 1970, in floating point, the difference is 0.10000014."""
-    times = [datetime(2024, 1, 1, 0, 0, 0, 200_000), datetime(2024, 1, 1, 0, 0, 0, 300_000)]
+    """In seconds since 1970, in floating point, the difference is larger."""
+    times = [datetime(2024, 1, 1, 0, 0, 0, 1_000), datetime(2024, 1, 1, 0, 0, 0, 101_000)]
     log = {"e": [1, 1], "t": times, "s": ["a", "b"], "a": ["x", "x"]}
     assert transitions(count_transitions(log, **CHAIN, max_gap="0.1s")) == {("a", "b"): 1}
 
@@ -371,6 +371,32 @@ def test_only_needed_columns_are_opened(tmp_path: Path, kind: str) -> None:
         log = table
     frame = open_table(log, Columns.of("s", "a", "n"))
     assert frame.collect_schema().names() == ["s", "a", "n"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_very_many_columns_are_no_obstacle(tmp_path: Path, kind: str) -> None:
+    names = ["s", "a", "n", *(f"other column {i}" for i in range(10_000))]
+    log = tmp_path / f"log.{kind}"
+    if kind == "csv":
+        row = ",".join("a" for _ in names)
+        log.write_text(f"{','.join(names)}\n{row}\n{row}\n")
+    else:
+        json_file(log, [dict.fromkeys(names, "a")] * 2)
+    assert transitions(count_transitions(log, **NAMES)) == {("a", "a"): 2}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_names_of_columns_differ_in_upper_and_lower_case(tmp_path: Path, suffix: str) -> None:
+    log = tmp_path / f"log.{suffix}"
+    if suffix == "csv":
+        log.write_text("S,a,n\na,x,b\n")
+    elif suffix == "jsonl":
+        json_file(log, [{"S": "a", "a": "x", "n": "b"}])
+    else:
+        pq.write_table(pa.table({"S": ["a"], "a": ["x"], "n": ["b"], "k": ["t"]}), log)
+    for more in ({}, {"task": "a2"}) if suffix == "parquet" else ({},):
+        with pytest.raises(LogError, match="the log has no column 's'"):
+            count_transitions(log, **NAMES, **more)
 
 
 # Messages

@@ -278,14 +278,27 @@ def _read_header(path: str) -> Header:
                 raise LogError(f"{path} is empty: the first line of a CSV file names its columns")
             if "\0" in line:
                 raise LogError(f"{path} is not a text file")
-            headers = [Header(mark, next(csv.reader([line], delimiter=mark))) for mark in ",;\t|"]
-        except (UnicodeDecodeError, csv.Error, OSError, EOFError, zlib.error) as error:
+        except (UnicodeDecodeError, OSError, EOFError, zlib.error) as error:
             raise LogError(f"{path} is not a CSV file in UTF-8: {error}") from None
-    header = max(headers, key=lambda candidate: len(candidate.names))
+    header = _parse_header(path, line)
     name, number = Counter(header.names).most_common(1)[0]
     if number > 1:
         raise LogError(f"{path}: the column {name!r} occurs twice")
     return header
+
+
+def _parse_header(path: str, line: str) -> Header:
+    """The names of a header by the delimiter that finds most of them."""
+    headers = []
+    problem = ""
+    for mark in ",;\t|":
+        try:
+            headers.append(Header(mark, next(csv.reader([line], delimiter=mark))))
+        except csv.Error as error:
+            problem = str(error)  # a very long header is one field to a delimiter it does not have
+    if not headers:
+        raise LogError(f"{path} is not a CSV file in UTF-8: {problem}")
+    return max(headers, key=lambda candidate: len(candidate.names))
 
 
 def _parses(value: str, parse: Callable[[str], object]) -> bool:
@@ -306,12 +319,9 @@ def _open_json(paths: list[str], columns: Columns) -> duckdb.DuckDBPyRelation:
         raise LogError(f"{path} is empty")
     connection = connect()
     files = {"paths": _exact(paths)}
-    inferred = connection.sql("from read_json($paths, hive_partitioning=false)", params=files)
 
     # The types of all values of the needed columns.
     needed = list(dict.fromkeys(columns.all))
-    if not set(needed) & set(inferred.columns):
-        require_columns(columns, inferred.columns)
     query = "from read_json($paths, columns=$types, hive_partitioning=false)"
     unparsed = connection.sql(query, params={**files, "types": dict.fromkeys(needed, "JSON")})
     each = [f"list(distinct json_type({identifier(name)}))" for name in needed]
@@ -319,8 +329,9 @@ def _open_json(paths: list[str], columns: Columns) -> duckdb.DuckDBPyRelation:
     kinds = {}
     for name, names_of_types in zip(needed, found, strict=True):
         kinds[name] = set(names_of_types or ()) - {None, "NULL"}
-    present = [*inferred.columns, *(name for name in needed if kinds[name])]
-    require_columns(columns, list(dict.fromkeys(present)))
+    if not all(kinds.values()):
+        keys = "select distinct unnest(json_keys(json)) from read_json_objects($paths)"
+        require_columns(columns, [row[0] for row in connection.sql(keys, params=files).fetchall()])
     types = {name: _json_type(path, name, kinds[name]) for name in needed}
 
     # Texts of columns that are not labels may be moments.
@@ -365,14 +376,10 @@ class Group(NamedTuple):
 def _open_parquet(paths: list[str], columns: Columns) -> duckdb.DuckDBPyRelation:
     """Parquet files. Types that differ between files are widened where nothing is lost by it."""
     connection = connect()
-    query = "from read_parquet($paths, hive_partitioning=false)"
     needed = list(dict.fromkeys(columns.all))
-    first = connection.sql(query, params={"paths": _exact(paths[:1])})
-    require_columns(columns, first.columns)
     groups = list(_groups(paths, needed))
     if len(groups) == 1:
-        whole = connection.sql(query, params={"paths": _exact(paths)})
-        return whole.project(", ".join(identifier(name) for name in needed))
+        return _select_parquet(connection, paths, [identifier(name) for name in needed], columns)
 
     # One type for each column.
     wide = []
@@ -387,13 +394,33 @@ def _open_parquet(paths: list[str], columns: Columns) -> duckdb.DuckDBPyRelation
         for name, dtype, kind in zip(needed, group.types, wide, strict=True):
             selected.append(_widened(name, dtype, kind))
         # Relations that are united need parameters of different names.
-        query = f"from read_parquet($paths_{place}, hive_partitioning=false)"
-        part = connection.sql(query, params={f"paths_{place}": _exact(group.paths)})
-        relations.append(part.project(", ".join(selected)))
+        relations.append(
+            _select_parquet(connection, group.paths, selected, columns, f"paths_{place}")
+        )
     union = relations[0]
     for relation in relations[1:]:
         union = union.union(relation)
     return union
+
+
+def _select_parquet(
+    connection: duckdb.DuckDBPyConnection,
+    paths: list[str],
+    selected: list[str],
+    columns: Columns,
+    parameter: str = "paths",
+) -> duckdb.DuckDBPyRelation:
+    """Some columns of Parquet files. The others are not even named, as there may be very many."""
+    query = f"select {', '.join(selected)} from read_parquet(${parameter}, hive_partitioning=false)"
+    needed = list(dict.fromkeys(columns.all))
+    try:
+        relation = connection.sql(query, params={parameter: _exact(paths)})
+    except duckdb.BinderException:
+        require_columns(columns, pq.read_schema(paths[0]).names)
+        raise
+    if relation.columns != needed:  # to DuckDB, names in upper and lower case are the same
+        require_columns(columns, pq.read_schema(paths[0]).names)
+    return relation
 
 
 def _groups(paths: list[str], names: list[str]) -> Iterator[Group]:

@@ -145,25 +145,29 @@ def tally(paths: Sequence[str], columns: Columns) -> Tally | None:
     found = Tally()
     try:
         for path in paths:
-            if not _is_text(pq.read_schema(path), names):
-                return None
             # With pre_buffer the whole file would be in memory.
             with pq.ParquetFile(path, read_dictionary=names, pre_buffer=False) as file:
+                if not _is_text(file.schema_arrow, names):
+                    return None
                 for batch in _read_ahead(file.iter_batches(BATCH, columns=names)):
                     state, action, next_state = (batch.column(name) for name in names)
                     if not found.add(state, action, next_state):
                         return None
-    except (pa.ArrowException, OSError, UnicodeDecodeError):
+    except (pa.ArrowException, OSError, UnicodeDecodeError, KeyError):
         return None  # the engine says what is wrong
     return found
 
 
 def _is_text(schema: pa.Schema, names: Sequence[str]) -> bool:
-    """Whether each column occurs once and holds text. A name with a dot would mean a path."""
+    """Whether each column occurs once and holds text, read as dictionaries.
+
+    A name with a dot would mean a path.
+    """
     for name in names:
         if "." in name or len(schema.get_all_field_indices(name)) != 1:
             return False
-        if not pa.types.is_string(schema.field(name).type):
+        dtype = schema.field(name).type
+        if not pa.types.is_dictionary(dtype) or not pa.types.is_string(dtype.value_type):
             return False
     return True
 

@@ -36,6 +36,6 @@ def engine_errors(source: str) -> Iterator[None]:
         yield
     except duckdb.Error as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        noise = ("*", "Possible", "LINE", "^")
+        noise = ("*", "Possible", "LINE", "^", "Try setting")
         useful = [line for line in lines if not line.startswith(noise)]
         raise LogError(f"{source}: cannot be read: {'; '.join(useful[:4])}") from None
