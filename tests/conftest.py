@@ -1,6 +1,10 @@
-"""Hypothesis draws the same examples in every run, and no test is timed."""
+"""Hypothesis draws the same examples in every run, and no test is timed.
+
+The profile ``fuzz`` draws others in each run, from a seed that can be given.
+"""
 
 from hypothesis import settings
 
 settings.register_profile("pastwise", derandomize=True, deadline=None)
+settings.register_profile("fuzz", derandomize=False, deadline=None, print_blob=True)
 settings.load_profile("pastwise")
