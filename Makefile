@@ -3,7 +3,7 @@ BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable
 LOG := examples/thermostat/log.csv
 
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test test-minimum fuzz lint docs bench clean
 
 demo: .venv/demo
 	$(BIN)/pastwise validate $(LOG) --state room --action did --episode day --time hour
@@ -15,6 +15,30 @@ demo: .venv/demo
 
 test: lint
 	$(BIN)/pytest -n 2 --cov --cov-report=term
+
+# Random input with a new seed in each round, until something fails or Ctrl-C. A failure is repeated
+# with: make fuzz SEED=..., the seed that was printed.
+fuzz: .venv/ready
+	@for seed in $(or $(SEED),$$(seq $$(date +%s) 9999999999)); do \
+		echo "make fuzz SEED=$$seed"; \
+		$(BIN)/pytest -q tests/fuzz --hypothesis-profile=fuzz --hypothesis-seed=$$seed || exit 1; \
+	done
+
+# The tests of logs, command line and policies with the oldest libraries that pyproject.toml allows,
+# in an environment of their own. Files that need other optional libraries are left out.
+MINIMUM := .venv-minimum
+NEEDS_MORE := ^(import|from) (ibis|pyspark)
+
+test-minimum: $(MINIMUM)/ready
+	$(MINIMUM)/bin/python -m pytest -p no:cacheprovider \
+		$$(grep -LE '$(NEEDS_MORE)' tests/logs/test_*.py tests/cli/test_*.py tests/policy/test_*.py)
+
+$(MINIMUM)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(MINIMUM)
+	$(MINIMUM)/bin/python -m pip install --quiet --constraint constraints.txt uv
+	$(MINIMUM)/bin/uv pip install --quiet --python $(MINIMUM)/bin/python \
+		--resolution lowest-direct --editable '.[minimum]'
+	@touch $@
 
 lint: .venv/ready
 	$(BIN)/ruff check .
@@ -42,4 +66,4 @@ bench: .venv/ready
 	@touch $@ .venv/demo
 
 clean:
-	rm -rf .venv docs/_build docs/reference/api reproduction thermostat.safetensors
+	rm -rf .venv .venv-minimum docs/_build docs/reference/api reproduction thermostat.safetensors
