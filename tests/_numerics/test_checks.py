@@ -21,8 +21,8 @@ from pastwise.errors import ParameterError
         ),
         ([[0.5, np.nan]], r"p\[0, 1\] is nan"),
         ([np.inf, 0.0], r"p\[0\] is inf"),
-        ([[0.5, 0.5], [0.5, 0.4]], r"p\[1\] sums to 0.9, not to 1; divide each row by its sum"),
-        ([0.5, 0.4], r"p\[\] sums to 0.9"),
+        ([[0.5, 0.5], [0.5, 0.4]], r"p\[1\] sums to 0.9, not to 1; divide it by its sum"),
+        ([0.5, 0.4], r"p sums to 0.9"),
     ],
 )
 def test_a_bad_distribution_is_refused_and_located(values: ArrayLike, message: str) -> None:

@@ -103,7 +103,14 @@ def policy_of(goal: Goal, log: Any = "log.csv", **options: Any) -> dict[str, dic
 def test_learn_gives_policy_and_support_unrounded(shell: Shell) -> None:
     """By hand: mild, cold and warm have similarities 1, 1/2, 1/2; an action has a prior of 3/8."""
     content = learned(shell, "--prefer", "mild", "--floor", "0.25", "--param", "prior_count=0.125")
-    assert list(content)[:5] == ["states", "actions", "policy", "support", "warnings"]
+    assert list(content)[:6] == [
+        "states",
+        "actions",
+        "goal",
+        "policy",
+        "support",
+        "warnings",
+    ]
     assert content["states"] == ["cold", "mild", "warm"]
     assert content["actions"] == ["heat", "wait"]
     assert content["policy"]["cold"] == pytest.approx(

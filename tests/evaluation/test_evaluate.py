@@ -242,7 +242,7 @@ def test_bad_input_is_refused(learner: pw.TransferLearner) -> None:
         ValueError, match="the log has other labels than the policy: unknown label 'elsewhere'"
     ):
         learner.evaluate(other)
-    with pytest.raises(ValueError, match="horizon must be at least 1"):
+    with pytest.raises(ValueError, match="from 1 to 1,000,000"):
         learner.evaluate(horizon=0)
     with pytest.raises(ValueError, match="number of samples must be a whole number"):
         learner.evaluate(samples=0)

@@ -524,7 +524,7 @@ def test_no_episodes_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"horizon": 0}, "horizon must be at least 1, not 0"),
+        ({"horizon": 0}, "from 1 to 1,000,000"),
         ({"utility": np.array([0.0, np.inf, 0.0])}, "one finite number for each state"),
         ({"utility": np.ones(2)}, "state 2; the utility has 2 states"),
         ({"rule": np.ones((3, 1))}, r"rule of shape \(3, 1\) does not fit 3 states and action 1"),

@@ -43,7 +43,7 @@ def test_state_without_a_feasible_action_is_an_error_when_its_rule_is_requested(
 
 @pytest.mark.parametrize("replay", [False, True])
 def test_horizon_of_zero_is_refused(replay: bool) -> None:
-    with pytest.raises(ParameterError, match="the horizon must be at least 1, not 0"):
+    with pytest.raises(ParameterError, match="from 1 to 1,000,000"):
         FPD(ALONE.model, 0, replay)
 
 

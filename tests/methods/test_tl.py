@@ -68,7 +68,7 @@ def test_prior_may_differ_between_transitions() -> None:
 
 @pytest.mark.parametrize("prior_count", [0.0, -1.0, np.nan])
 def test_prior_that_is_not_positive_is_refused(prior_count: float) -> None:
-    message = f"prior_count is {prior_count}; prior counts must be finite and positive"
+    message = f"prior_count is {prior_count}; prior counts must be positive"
     with pytest.raises(ParameterError, match=message):
         TL(prior_count)
     table = np.full((2, 2, 2), 1.0)

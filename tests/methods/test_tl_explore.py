@@ -173,9 +173,9 @@ def test_exploration_is_for_lack_of_useful_data() -> None:
 @pytest.mark.parametrize(
     ("hyper_parameters", "message"),
     [
-        ({"threshold": 1.1}, r"the threshold must lie in \[0, 1\], not 1.1"),
-        ({"window": 0}, "the window must hold at least one record, not 0"),
-        ({"prior_count": 0.0}, "prior counts must be finite and positive"),
+        ({"threshold": 1.1}, r"the threshold must be a number from 0 to 1, not 1.1"),
+        ({"window": 0}, "the window must be a whole number from 1, not 0"),
+        ({"prior_count": 0.0}, "prior counts must be positive"),
         ({"similarity": "cosine"}, "similarity must be a function"),
         ({"explore": "greedy"}, "explore must be an Explorer"),
         ({"explore": EpsilonGreedy}, "explore must be an Explorer"),

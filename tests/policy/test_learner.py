@@ -27,6 +27,7 @@ from pastwise import (
     count_transitions,
 )
 from pastwise.data.space import Label
+from pastwise.errors import ParameterError, PastwiseError
 from pastwise.methods import TL, FPDLearn, TLExplore
 from pastwise.policy.rule import WEAK
 from pastwise.policy.support import SupportOfState
@@ -760,6 +761,31 @@ def test_bad_parameters_are_refused_when_fitting(params: dict[str, Any], message
     learner = TransferLearner(**{"goal": MILD, **params})
     with pytest.raises(ValueError, match=message):
         learner.fit(counts_of(LOG))
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"method": TL}, r"method=TL is a class; write TL\(\)"),
+        ({"method": 3}, "method must be a name or a Method, not 3"),
+        ({"goal": "mild"}, "the goal must be a Goal"),
+    ],
+)
+def test_slips_are_named(params: dict[str, Any], message: str) -> None:
+    with pytest.raises(PastwiseError, match=message):
+        TransferLearner(**{"goal": MILD, **params}).fit(counts_of(LOG))
+
+
+def test_arguments_without_effect_are_refused() -> None:
+    columns = pw.Columns.of(**COLUMNS)
+    with pytest.raises(ParameterError, match="not both: state"):
+        TransferLearner(MILD).fit(table_of(LOG), columns, state="room")
+    with pytest.raises(ParameterError, match="as_of has no effect without age"):
+        TransferLearner(MILD).fit(table_of(LOG), columns, as_of=3)
+    with pytest.raises(ParameterError, match="merge takes TransitionCounts, not str"):
+        fitted().merge("counts.safetensors")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="the seed must be a whole number"):
+        fitted().live(seed=-1)
 
 
 def test_fit_takes_a_log_and_its_columns() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -74,11 +75,33 @@ def checked_probabilities(name: str, values: ArrayLike, *, sum_to_one: bool = Tr
     return array
 
 
+def require_number(name: str, value: object, lowest: float, highest: float) -> None:
+    """Refuse anything but a number of a range; true and false are no numbers.
+
+    >>> require_number("epsilon", 1.5, 0, 1)
+    Traceback (most recent call last):
+    pastwise.errors.ParameterError: epsilon must be a number from 0 to 1, not 1.5
+    """
+    is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    if not is_number or not lowest <= float(value) <= highest:  # type: ignore[arg-type]
+        raise ParameterError(
+            f"{name} must be a number from {lowest:g} to {highest:g}, not {value!r}"
+        )
+
+
+def require_whole_number(name: str, value: object, lowest: int, highest: int) -> None:
+    """Refuse anything but a whole number of a range; true and false are no numbers."""
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+    if not is_whole or not lowest <= int(value) <= highest:  # type: ignore[call-overload]
+        raise ParameterError(
+            f"{name} must be a whole number from {lowest:,} to {highest:,}, not {value!r}"
+        )
+
+
 def check_sums(name: str, sums: FloatArray, length: int, rounding: float = 0.0) -> None:
     """Refuse sums of ``length`` probabilities that are not one."""
     off = np.abs(sums - 1) > ROW_SUM_TOLERANCE * length + rounding
     if off.any():
         where = where_first(off)
-        raise ParameterError(
-            f"{name}{list(where)} sums to {sums[where]}, not to 1; divide each row by its sum"
-        )
+        place = list(where) if where else ""
+        raise ParameterError(f"{name}{place} sums to {sums[where]}, not to 1; divide it by its sum")

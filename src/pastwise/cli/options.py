@@ -386,7 +386,11 @@ class OtherMethodOptions:
         parameters = _parse_parameters(self.parameters)
         if self.method is not None:
             return create(self.method, **parameters)
-        return from_settings({**to_settings(present), **parameters})
+        settings = to_settings(present)
+        unknown = [name for name in parameters if name == "name" or name not in settings]
+        if unknown:
+            create(settings["name"], **{unknown[0]: 0})  # says which ones there are
+        return from_settings({**settings, **parameters})
 
 
 def _parse_parameters(texts: Iterable[str]) -> dict[str, float]:

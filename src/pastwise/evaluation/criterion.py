@@ -14,12 +14,8 @@ import numpy as np
 
 from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, group_sum, normalise
 from pastwise.data.counts import TransitionCounts
-from pastwise.errors import ParameterError
 from pastwise.goals.goal import Goal
 from pastwise.theory.fpd import require_horizon
-
-MAX_HORIZON = 1_000_000
-"""Longest horizon; a longer one is a slip of the keyboard."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +48,6 @@ class Criterion:
 
     def __post_init__(self) -> None:
         require_horizon(self.horizon)
-        if self.horizon > MAX_HORIZON:
-            raise ParameterError(
-                f"the horizon can be at most {MAX_HORIZON:,}, not {self.horizon:,}"
-            )
 
     @classmethod
     def of(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from pastwise._numerics.arrays import FloatArray
-from pastwise._numerics.checks import checked_probabilities
+from pastwise._numerics.checks import checked_probabilities, require_whole_number
 from pastwise._numerics.interval import Interval
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import key_of
@@ -95,6 +95,7 @@ def evaluate_rule(
     require_state_limit(len(log.states), max_states)
     if background is not None and not (np.isfinite(background) and background > 0):
         raise ParameterError(f"the background count must be positive, not {background}")
+    require_whole_number("the seed", seed, 0, 2**128)
     extra_rules = _checked_rules(rules or {}, rule.shape)
 
     # What the rules are judged by. The world does not depend on the goal, so records count by

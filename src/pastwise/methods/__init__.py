@@ -6,7 +6,7 @@ from pkgutil import iter_modules
 from pastwise.methods.base import LiveRows, Method, Plan
 from pastwise.methods.registry import colour, create, entries, names, register
 
-# Methods are listed in the order of these imports, wherever they are listed.
+# `names` lists methods in the order in which these imports register them, references last.
 # isort: off
 from pastwise.methods.tl import TL
 from pastwise.methods.tl_explore import TLExplore

@@ -81,6 +81,10 @@ class Method(Protocol[Memory]):
     exact_updates : bool
         Whether `observe` leaves the same memory, up to rounding, as `start` on a log with that
         record. If not, a learner starts afresh instead of observing.
+
+    Two more attributes are optional: ``similarity``, if the method has a similarity of its own, by
+    which a policy then measures its support; and ``live_rows(plan, ideal)``, which returns
+    `LiveRows` that are quicker than the general ones.
     """
 
     name: ClassVar[str]

@@ -37,6 +37,7 @@ from pastwise._numerics.arrays import (
     fold,
     normalise,
 )
+from pastwise._numerics.checks import require_number
 from pastwise._numerics.streams import Random
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Transitions
@@ -68,11 +69,6 @@ class Attitude(Protocol):
         ...
 
 
-def _require_number_of_deviations(number: float) -> None:
-    if not 0 <= number < np.inf:
-        raise ParameterError(f"deviations must be a finite number, at least 0, not {number}")
-
-
 @dataclass(frozen=True)
 class Optimism:
     """Uncertainty speaks for an action: trying it teaches. For acting and learning.
@@ -89,7 +85,7 @@ class Optimism:
     deviations_added: float = 1.5
 
     def __post_init__(self) -> None:
-        _require_number_of_deviations(self.deviations_added)
+        require_number("deviations_added", self.deviations_added, 0, 1e12)
 
     def deviations(self, skill: FloatArray) -> FloatArray:
         """Standard deviations to add to a value: [...]."""
@@ -115,7 +111,7 @@ class Pessimism:
     deviations_subtracted: float = 1.0
 
     def __post_init__(self) -> None:
-        _require_number_of_deviations(self.deviations_subtracted)
+        require_number("deviations_subtracted", self.deviations_subtracted, 0, 1e12)
 
     def deviations(self, skill: FloatArray) -> FloatArray:
         """Standard deviations to add to a value: [...]."""
@@ -254,22 +250,13 @@ class TLForesight:
             )
         require_horizon(self.horizon)
         require_horizon(self.skill_horizon, "skill_horizon")
-        if not 0 <= self.replan < np.inf:
-            raise ParameterError(
-                f"replan must be a share of the records, at least 0, not {self.replan}"
-            )
+        require_number("replan", self.replan, 0, 1e12)
         for name in ("temperature", "settled", "steady"):
-            value = getattr(self, name)
-            if not 0 < value < np.inf:
-                raise ParameterError(f"{name} must be finite and positive, not {value}")
+            require_number(name, getattr(self, name), 1e-12, 1e12)
         for name in ("example_weight", "skill_credit"):
-            value = getattr(self, name)
-            if not 0 <= value < np.inf:
-                raise ParameterError(f"{name} must be finite and at least 0, not {value}")
+            require_number(name, getattr(self, name), 0, 1e12)
         for name in ("past_error", "discount"):
-            value = getattr(self, name)
-            if not 0 < value <= 1:
-                raise ParameterError(f"{name} must lie in (0, 1], not {value}")
+            require_number(name, getattr(self, name), 1e-12, 1)
 
     # The contract.
 

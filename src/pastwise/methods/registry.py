@@ -23,6 +23,8 @@ from importlib.metadata import entry_points
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
+import numpy as np
+
 from pastwise.errors import ParameterError
 from pastwise.methods.base import AnyMethod
 
@@ -74,11 +76,18 @@ def register(
         if name in _ENTRIES:
             raise ParameterError(f"a method named {name!r} is registered already; choose another")
         summary = (method.__doc__ or name).strip().splitlines()[0]
-        chosen = colour or SPARE_COLOURS[len(_ENTRIES) % len(SPARE_COLOURS)]
+        chosen = colour or _spare_colour()
         _ENTRIES[name] = Entry(name, method, summary, chosen, learns, is_reference)
         return method
 
     return enter
+
+
+def _spare_colour() -> str:
+    """A spare colour that no method has, as long as there is one."""
+    taken = {entry.colour for entry in _ENTRIES.values()}
+    free = [colour for colour in SPARE_COLOURS if colour not in taken]
+    return free[0] if free else SPARE_COLOURS[len(_ENTRIES) % len(SPARE_COLOURS)]
 
 
 @cache
@@ -102,6 +111,8 @@ def names() -> list[str]:
 
 def colour(name: str) -> str:
     """Colour of a method in figures."""
+    if name not in entries():
+        raise ParameterError(f"unknown method {name!r}; choose one of {', '.join(entries())}")
     return entries()[name].colour
 
 
@@ -114,7 +125,12 @@ def create(name: str, **hyper_parameters: Any) -> AnyMethod:
     5.0
     """
     entry = entries().get(name)
-    if entry is None or not entry.learns:
+    if entry is not None and not entry.learns:
+        raise ParameterError(
+            f"{name} does not learn from a log: it needs the true model of the system; "
+            f"choose one of {', '.join(names())}"
+        )
+    if entry is None:
         raise ParameterError(f"unknown method {name!r}; choose one of {', '.join(names())}")
     defaults = {field.name: field.default for field in fields(entry.make)}  # type: ignore[arg-type]
     for parameter, value in hyper_parameters.items():
@@ -147,8 +163,8 @@ def to_settings(method: AnyMethod) -> dict[str, JSON]:
     entry = entries().get(getattr(method, "name", ""))
     if entry is None or type(method) is not entry.make:
         raise ParameterError(
-            f"{type(method).__name__} is not a registered method, so a file cannot name it; "
-            "decorate its class with pastwise.methods.register"
+            f"{type(method).__name__} cannot be saved: only registered methods can "
+            "(pastwise.methods.register)"
         )
     return {"name": entry.name, **_fields_to_plain(method, sys.modules[type(method).__module__])}
 
@@ -173,21 +189,28 @@ def _fields_to_plain(value: Any, module: Any) -> dict[str, JSON]:
 
 def _to_plain(value: Any, module: Any) -> JSON:
     """Numbers and text as they are; functions and dataclasses by their names in the module."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, np.ndarray | list | tuple):
+        return {"array": np.asarray(value).tolist()}
     if is_dataclass(value) and getattr(module, type(value).__name__, None) is type(value):
         return {"class": type(value).__name__, **_fields_to_plain(value, module)}
     name = getattr(value, "__name__", "")
     if callable(value) and getattr(module, name, None) is value:
         return {"function": name}
     raise ParameterError(
-        f"{value!r} cannot be saved: only numbers, text and the library's own functions can"
+        f"a hyper-parameter of type {type(value).__name__} cannot be saved: only numbers, text "
+        "and the library's own functions can"
     )
 
 
 def _from_plain(value: JSON, module: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
+    if set(value) == {"array"}:
+        return np.asarray(value["array"])
     given = dict(value)
     name = given.pop("class", None) or given.pop("function", None)
     found = getattr(module, str(name), None)

@@ -43,7 +43,6 @@ FORMAT = 3
 """Number of the layout above; files of another number are refused."""
 
 CONTENT = "content"
-COUNTS = ("key", "records", "weight", "weight_squared")
 PART = "part:"
 
 TYPES = ("I64", "F64", "U8")
@@ -177,6 +176,8 @@ def load_counts(path: str | Path) -> tuple[TransitionCounts, Columns | None]:
 
 def merge_counts(paths: Sequence[str | Path]) -> tuple[TransitionCounts, Columns | None]:
     """The counts of several files together, in any order; they must be counted the same way."""
+    if not paths:
+        raise ParameterError("no file of counts was given")
     total, columns = load_counts(paths[0])
     for path in paths[1:]:
         counts, other_columns = load_counts(path)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from pastwise._numerics.threads import Lock
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import Label, Space, checked_label
 from pastwise.errors import LabelError, LogError, LogWarning, NotFittedError, ParameterError
-from pastwise.evaluation.evaluate import evaluate_rule, require_state_limit
+from pastwise.evaluation.evaluate import MAX_STATES, evaluate_rule, require_state_limit
 from pastwise.evaluation.importance import episode_estimates
 from pastwise.evaluation.result import Estimate, Evaluation
 from pastwise.goals.goal import Goal
@@ -149,6 +150,10 @@ class TransferLearner:
             if columns is not None or column_names:
                 raise ParameterError("counts have their columns already; give none")
             return self.fit_counts(log)
+        if columns is not None and column_names:
+            raise ParameterError(
+                f"give the columns as Columns or by name, not both: {', '.join(column_names)}"
+            )
         if columns is None:
             if not {"state", "action"} <= set(column_names):
                 raise ParameterError(
@@ -156,6 +161,8 @@ class TransferLearner:
                     "or episode= and time="
                 )
             columns = Columns.of(**column_names)
+        if as_of is not None and columns.age is None:
+            raise ParameterError("as_of has no effect without age; drop it, or name the age column")
         reading = logs.read_log(log, columns, as_of=as_of)
         self._learn(reading.counts, reading.columns, reading.findings, logs.library_of(log))
         logs.warn_of(reading, stacklevel=3)
@@ -180,7 +187,7 @@ class TransferLearner:
             )
         settings = Settings(
             goal=self.goal,
-            method=create(self.method) if isinstance(self.method, str) else self.method,
+            method=_as_method(self.method),
             past_goals=self.past_goals,
             divergence=self.divergence,
             on_unseen=self.on_unseen,
@@ -215,8 +222,8 @@ class TransferLearner:
             1970. Needed if weights fall with age, and only then. A date later than that of all
             records so far makes them older: everything is learned again from the counts.
         """
-        if not (np.isfinite(weight) and weight > 0):
-            raise ParameterError(f"a weight must be finite and positive, not {weight}")
+        if not isinstance(weight, Real) or not 0 < float(weight) < np.inf:
+            raise ParameterError(f"a weight must be finite and positive, not {weight!r}")
         state = checked_label(state)
         action = checked_label(action)
         next_state = checked_label(next_state)
@@ -267,6 +274,11 @@ class TransferLearner:
 
         Records that leave a state which is terminal in the other log are left out, with a warning.
         """
+        if not isinstance(other, TransitionCounts):
+            raise ParameterError(
+                f"merge takes TransitionCounts, not {type(other).__name__}; update takes a log, "
+                "load_counts reads counts from a file"
+            )
         with self._learning:
             policy = self._fitted
             own = self.counts_
@@ -418,7 +430,9 @@ class TransferLearner:
     def _prior(self) -> FloatArray:
         """Prior concentration behind TL's rule, with the method's prior count if it has one."""
         policy = self._fitted
-        prior_count = getattr(policy.settings.method, "prior_count", None)
+        prior_count = None
+        if self.rests_on_similarity_:
+            prior_count = getattr(policy.settings.method, "prior_count", None)
         return prior_concentration(policy.ideal, prior_count)
 
     def explain(self, state: Label, action: Label | None = None) -> Explanation:
@@ -450,11 +464,11 @@ class TransferLearner:
             Where episodes start; by default as in the log, see
             `evaluation.criterion.initial_distribution`.
         options
-            ``horizon``, ``samples``, ``rules``, ``background``, ``seed``, ``on_step``; see
-            `evaluation.evaluate.evaluate_rule`.
+            ``horizon``, ``samples``, ``rules``, ``background``, ``seed``, ``thresholds``,
+            ``max_states``, ``on_step``; see `evaluation.evaluate.evaluate_rule`.
         """
         policy = self._fitted
-        require_state_limit(len(policy.log.states))
+        require_state_limit(len(policy.log.states), options.get("max_states", MAX_STATES))
         counts = self.counts_.total() if log is None else self._same_labels(self._counts_of(log))
         start = None
         if initial is not None:
@@ -535,6 +549,17 @@ class TransferLearner:
         )
         learner._policy = policy
         return learner
+
+
+def _as_method(method: object) -> AnyMethod:
+    """A method by its name, or one that is given; anything else is refused."""
+    if isinstance(method, str):
+        return create(method)
+    if isinstance(method, type):
+        raise ParameterError(f"method={method.__name__} is a class; write {method.__name__}()")
+    if not (hasattr(method, "start") and hasattr(method, "plan")):
+        raise ParameterError(f"method must be a name or a Method, not {method!r}")
+    return cast(AnyMethod, method)
 
 
 def load(path: str | Path) -> TransferLearner:

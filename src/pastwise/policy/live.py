@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from pastwise._numerics.checks import require_whole_number
 from pastwise.data.counts import Decay, TransitionCounts
 from pastwise.data.space import Label
 from pastwise.errors import LogWarning, ParameterError, UnknownLabelError
@@ -58,6 +59,8 @@ class LivePolicy:
         self._refuse = policy.settings.on_unseen == "refuse"
 
         # Sources of random numbers: for decisions, and for methods that explore.
+        if seed is not None:
+            require_whole_number("the seed", seed, 0, 2**128)
         deciding, self._exploring = np.random.default_rng(seed).spawn(2)
         self._uniform = _uniform_numbers(deciding)
         self._rows = _live_rows(policy, self._exploring)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pastwise._numerics.arrays import FloatArray, IntArray, normalise
+from pastwise._numerics.arrays import BoolArray, FloatArray, normalise
 from pastwise._numerics.threads import Lock
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.live_counts import LiveCounts
@@ -39,6 +39,10 @@ class Settings:
     on_unseen: OnUnseen
 
     def __post_init__(self) -> None:
+        if not isinstance(self.goal, Goal):
+            raise GoalError(
+                f"the goal must be a Goal, such as Goal(prefer='mild'), not {self.goal!r}"
+            )
         if self.on_unseen not in ("prior", "refuse"):
             raise ParameterError(f"on_unseen is 'prior' or 'refuse', not {self.on_unseen!r}")
 
@@ -203,6 +207,6 @@ class PolicyState:
         is_allowed = bool(self._allowed(state)[action])
         return reason_of(plan, action, row, similarity, is_allowed)
 
-    def _allowed(self, state: int) -> IntArray:
+    def _allowed(self, state: int) -> BoolArray:
         allowed = self.ideal.allowed
         return np.asarray(allowed[state if len(allowed) > 1 else 0])

@@ -153,6 +153,7 @@ class PolicySummary:
         content: dict[str, Any] = {
             "states": [key_of(state) for state in self.rule.states.labels],
             "actions": [key_of(action) for action in self.rule.actions.labels],
+            "goal": self.goal.to_dict(),
             "policy": self.rule.to_dict(),
             "support": self.support.to_dict(),
             "warnings": list(self.warnings),

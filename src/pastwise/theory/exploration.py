@@ -26,8 +26,8 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from pastwise._numerics.arrays import BoolArray, FloatArray, normalise
+from pastwise._numerics.checks import require_number, require_whole_number
 from pastwise._numerics.streams import Random
-from pastwise.errors import ParameterError
 
 
 class Window:
@@ -73,12 +73,8 @@ class Gate:
     window: int = 10
 
     def __post_init__(self) -> None:
-        if not isinstance(self.window, (int, np.integer)):
-            raise ParameterError(f"the window must be a whole number, not {self.window!r}")
-        if self.window < 1:
-            raise ParameterError(f"the window must hold at least one record, not {self.window}")
-        if not 0 <= self.threshold <= 1:
-            raise ParameterError(f"the threshold must lie in [0, 1], not {self.threshold}")
+        require_whole_number("the window", self.window, 1, 1_000_000)
+        require_number("the threshold", self.threshold, 0, 1)
 
     def start(self, recent: FloatArray) -> Window:
         """Memory that starts with the similarities of the log's last records: [..., records]."""
@@ -136,8 +132,7 @@ class EpsilonGreedy:
     epsilon: float = 0.3
 
     def __post_init__(self) -> None:
-        if not 0 <= self.epsilon <= 1:
-            raise ParameterError(f"epsilon must lie in [0, 1], not {self.epsilon}")
+        require_number("epsilon", self.epsilon, 0, 1)
 
     def __call__(self, here: Here, rng: Random) -> FloatArray:
         """The rule to act by: [..., A]."""
@@ -165,8 +160,7 @@ class UCB:
     width: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0 <= self.width < np.inf:
-            raise ParameterError(f"the width must be finite and at least 0, not {self.width}")
+        require_number("the width", self.width, 0, 1e12)
 
     def __call__(self, here: Here, rng: Random) -> FloatArray:
         """The rule to act by: [..., A]; equals share it."""

@@ -55,7 +55,7 @@ from pastwise._numerics.arrays import (
     where_first,
     xlogx,
 )
-from pastwise._numerics.checks import checked_probabilities, require_memory
+from pastwise._numerics.checks import checked_probabilities, require_memory, require_whole_number
 from pastwise.errors import InfeasibleError, ParameterError
 from pastwise.goals.ideal import IdealModel
 from pastwise.models.base import TransitionModel
@@ -243,12 +243,9 @@ def _solve(
     return rules_kept, log_gamma.swapaxes(0, 1).reshape(*batch, horizon + 1, S)
 
 
-def require_horizon(horizon: int, name: str = "the horizon") -> None:
-    """Refuse a horizon that is not a positive whole number."""
-    if not isinstance(horizon, (int, np.integer)):
-        raise ParameterError(f"{name} must be a whole number, not {horizon!r}")
-    if horizon < 1:
-        raise ParameterError(f"{name} must be at least 1, not {horizon}")
+def require_horizon(horizon: int, name: str = "the horizon", *, longest: int = 1_000_000) -> None:
+    """Refuse a horizon that is not a whole number from 1 to a million, which no recursion needs."""
+    require_whole_number(name, horizon, 1, longest)
 
 
 def require_feasible(row: FloatArray, state: IntArray) -> None:

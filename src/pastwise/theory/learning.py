@@ -107,18 +107,22 @@ def prior_concentration(ideal: IdealModel, prior_count: ArrayLike | None = None)
     return np.where(ideal.allowed, table, 0.0)
 
 
-def checked_prior_count(prior_count: ArrayLike) -> FloatArray:
-    """Prior counts as an array, after checking that they are finite and positive."""
-    try:
-        nu = np.asarray(prior_count, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(f"prior_count must be a number, not {prior_count!r}") from None
-    invalid = ~(np.isfinite(nu) & (nu > 0))
+def checked_prior_count(prior_count: ArrayLike, *, largest: float = 1e12) -> FloatArray:
+    """Prior counts as an array, after checking that they are positive.
+
+    The largest is more than the records of any log; sums of such counts stay finite.
+    """
+    given = np.asarray(prior_count)
+    if given.dtype.kind not in "iuf":
+        raise ParameterError(f"prior_count must be a number, not {prior_count!r}")
+    nu = given.astype(np.float64)
+    invalid = ~((nu > 0) & (nu <= largest))
     if invalid.any():
         where = where_first(invalid)
         place = str(list(where)) if where else ""
         raise ParameterError(
-            f"prior_count{place} is {nu[where]}; prior counts must be finite and positive"
+            f"prior_count{place} is {nu[where]}; "
+            f"prior counts must be positive and at most {largest:g}"
         )
     return nu
 
@@ -226,19 +230,6 @@ def gather_evidence(
     Paper: the sums over records in Eq. (10) [eq:estimated_dec_rule].
     """
     return counts.by_state_action(transition_weight(counts, ideal, similarity))
-
-
-def row_evidence(
-    counts: TransitionCounts, ideal: IdealModel, similarity: Similarity = normalised_similarity
-) -> float:
-    """Total weight of records that all share one state and action.
-
-    It adds in the order of `gather_evidence`, so both give the same number to the last bit.
-    """
-    weight = transition_weight(counts, ideal, similarity)
-    if len(weight) == 0:
-        return 0.0
-    return float(np.add.reduceat(weight, [0])[0])
 
 
 def learned_rule(evidence: FloatArray, prior: FloatArray) -> FloatArray:
