@@ -394,9 +394,10 @@ def test_names_of_columns_differ_in_upper_and_lower_case(tmp_path: Path, suffix:
         json_file(log, [{"S": "a", "a": "x", "n": "b"}])
     else:
         pq.write_table(pa.table({"S": ["a"], "a": ["x"], "n": ["b"], "k": ["t"]}), log)
-    for more in ({}, {"task": "a2"}) if suffix == "parquet" else ({},):
-        with pytest.raises(LogError, match="the log has no column 's'"):
-            count_transitions(log, **NAMES, **more)
+    with pytest.raises(LogError, match="the log has no column 's'"):
+        count_transitions(log, **NAMES)
+    with pytest.raises(LogError, match="the log has no column 's'"):
+        count_transitions(log, **NAMES, task="a2")
 
 
 # Messages

@@ -215,28 +215,29 @@ def _open_csv(paths: list[str], columns: Columns) -> duckdb.DuckDBPyRelation:
 
     # First every column is text.
     connection = connect()
-    query = (
-        "from read_csv($paths, columns=$types, header=true, auto_detect=false, delim=$delimiter, "
+    reader = (
+        "read_csv($paths, columns=$types, header=true, auto_detect=false, delim=$delimiter, "
         "quote='\"', escape='\"', nullstr='', hive_partitioning=false)"
     )
     types = dict.fromkeys(header.names, "VARCHAR")
     options = {"paths": _exact(paths), "delimiter": header.delimiter}
-    text = connection.sql(query, params={**options, "types": types})
     selected = {name: identifier(name) for name in needed}
+    all_needed = f"select {', '.join(selected.values())} from {reader}"
+    text = connection.sql(all_needed, params={**options, "types": types})
 
     # Then the columns that are not labels get the type that their first values look like.
     typed = [name for name in needed if name not in columns.text]
     if typed:
         first_file = {**options, "paths": _exact(paths[:1]), "types": types}
-        sample = _first_values(connection.sql(query, params=first_file), typed)
+        sample = _first_values(connection.sql(all_needed, params=first_file), typed)
         for name, values in sample.items():
             is_label = name in columns.labels
             if all(_parses(value, float) for value in values):
                 types[name], selected[name] = _number(text, name, values, columns)
             elif (kind := _moment_type(values)) is not None:
                 selected[name] = _as_moment(name, kind, is_label)
-    relation = connection.sql(query, params={**options, "types": types})
-    return relation.project(", ".join(selected.values()))
+    query = f"select {', '.join(selected.values())} from {reader}"
+    return connection.sql(query, params={**options, "types": types})
 
 
 def _number(
