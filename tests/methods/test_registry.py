@@ -173,9 +173,9 @@ class OwnExplorer(EpsilonGreedy):
 @pytest.mark.parametrize(
     ("method", "message"),
     [
-        (methods.TL(similarity=own_similarity), "of type function cannot be saved"),
+        (methods.TL(similarity=own_similarity), "similarity, of type function, cannot be saved"),
         (methods.TL(similarity=normalised_similarity_of_another()), "cannot be saved"),
-        (methods.TLExplore(explore=OwnExplorer()), "OwnExplorer.* cannot be saved"),
+        (methods.TLExplore(explore=OwnExplorer()), "of type OwnExplorer, cannot be saved"),
         (methods.FPD(DenseModel(np.full((2, 2, 2), 0.5))), "cannot be saved"),
         (methods.Scripted(np.full((1, 2, 2), 0.5)), "only registered methods can"),
     ],

@@ -184,10 +184,10 @@ def from_settings(settings: Mapping[str, JSON]) -> AnyMethod:
 
 
 def _fields_to_plain(value: Any, module: Any) -> dict[str, JSON]:
-    return {f.name: _to_plain(getattr(value, f.name), module) for f in fields(value)}
+    return {f.name: _to_plain(f.name, getattr(value, f.name), module) for f in fields(value)}
 
 
-def _to_plain(value: Any, module: Any) -> JSON:
+def _to_plain(parameter: str, value: Any, module: Any) -> JSON:
     """Numbers and text as they are; functions and dataclasses by their names in the module."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -201,8 +201,8 @@ def _to_plain(value: Any, module: Any) -> JSON:
     if callable(value) and getattr(module, name, None) is value:
         return {"function": name}
     raise ParameterError(
-        f"a hyper-parameter of type {type(value).__name__} cannot be saved: only numbers, text "
-        "and the library's own functions can"
+        f"{parameter}, of type {type(value).__name__}, cannot be saved: only numbers, text and "
+        "the library's own functions can"
     )
 
 
