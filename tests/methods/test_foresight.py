@@ -632,7 +632,7 @@ def test_every_state_terminal_leaves_only_the_way_there() -> None:
         ({"skill_horizon": 0}, "from 1 to 1,000,000"),
         ({"replan": -0.01}, "replan must be a number"),
         ({"replan": float("nan")}, "replan must be a number"),
-        ({"temperature": 0.0}, "temperature must be a number from 1e-12, not 0.0"),
+        ({"temperature": 0.0}, "temperature must be a number from 1e-12"),
         ({"settled": -1.0}, "settled must be a number from 1e-12"),
         ({"steady": float("inf")}, "steady must be a number from 1e-12"),
         ({"example_weight": -0.1}, "example_weight must be a number from 0"),

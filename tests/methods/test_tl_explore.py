@@ -174,7 +174,7 @@ def test_exploration_is_for_lack_of_useful_data() -> None:
     ("hyper_parameters", "message"),
     [
         ({"threshold": 1.1}, r"the threshold must be a number from 0 to 1, not 1.1"),
-        ({"window": 0}, "the window must be a whole number from 1, not 0"),
+        ({"window": 0}, "the window must be a whole number from 1 to 1,000,000, not 0"),
         ({"prior_count": 0.0}, "prior counts must be positive"),
         ({"similarity": "cosine"}, "similarity must be a function"),
         ({"explore": "greedy"}, "explore must be an Explorer"),

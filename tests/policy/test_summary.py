@@ -32,6 +32,7 @@ def test_policy_summary_has_rule_support_and_method() -> None:
     assert content == {
         "states": ["cold", "mild"],
         "actions": ["heat", "wait"],
+        "goal": fitted.goal.to_dict(),
         "policy": fitted.rule_.to_dict(),
         "support": fitted.support().to_dict(),
         "warnings": [],

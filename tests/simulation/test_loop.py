@@ -294,7 +294,7 @@ def test_initial_state_is_uniform_by_default() -> None:
 @pytest.mark.parametrize(
     ("initial", "message"),
     [
-        ([0.5, 0.4], r"initial\[\] sums to 0.9"),
+        ([0.5, 0.4], r"initial sums to 0.9"),
         ([1.5, -0.5], r"initial\[1\] is -0.5"),
         ([0.5, 0.3, 0.2], "shape"),
     ],

@@ -181,15 +181,15 @@ def test_defaults_are_those_of_the_paper() -> None:
 @pytest.mark.parametrize(
     ("make", "arguments", "message"),
     [
-        (Gate, {"window": 0}, "the window must be a whole number from 1, not 0"),
+        (Gate, {"window": 0}, "the window must be a whole number from 1 to 1,000,000, not 0"),
         (Gate, {"window": 2.5}, "the window must be a whole number from 1 to 1,000,000, not 2.5"),
         (Gate, {"threshold": -0.1}, r"the threshold must be a number from 0 to 1, not -0.1"),
         (Gate, {"threshold": 1.1}, r"the threshold must be a number from 0 to 1, not 1.1"),
         (Gate, {"threshold": np.nan}, r"the threshold must be a number from 0 to 1, not nan"),
         (EpsilonGreedy, {"epsilon": -0.1}, r"epsilon must be a number from 0 to 1, not -0.1"),
         (EpsilonGreedy, {"epsilon": 1.1}, r"epsilon must be a number from 0 to 1, not 1.1"),
-        (UCB, {"width": -1.0}, "the width must be a number from 0, not -1.0"),
-        (UCB, {"width": np.inf}, "the width must be a number from 0, not inf"),
+        (UCB, {"width": -1.0}, "the width must be a number from 0"),
+        (UCB, {"width": np.inf}, "the width must be a number from 0"),
         (EpsilonGreedy, {"epsilon": np.nan}, r"epsilon must be a number from 0 to 1, not nan"),
     ],
 )

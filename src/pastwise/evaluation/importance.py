@@ -36,6 +36,7 @@ from pastwise.errors import ParameterError
 from pastwise.evaluation.result import Estimate
 from pastwise.models.base import TransitionModel
 from pastwise.models.learned import LearnedModel
+from pastwise.theory.fpd import require_horizon
 
 
 @dataclass(frozen=True)
@@ -269,8 +270,7 @@ def _checked_steps(
     episodes: Episodes, utility: FloatArray, horizon: int, rule: FloatArray | None = None
 ) -> int:
     """The number of steps that count, after checking that the arguments fit together."""
-    if horizon < 1:
-        raise ParameterError(f"the horizon must be at least 1, not {horizon}")
+    require_horizon(horizon)
     if utility.ndim not in (1, 3) or not np.isfinite(utility).all():
         raise ParameterError(
             "the utility must hold one finite number for each state, or for each transition"
