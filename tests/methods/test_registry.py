@@ -70,6 +70,8 @@ def test_unknown_hyper_parameter_is_refused_with_those_that_are_known() -> None:
     message = "TL has no hyper-parameter 'prior'; choose one of prior_count, similarity"
     with pytest.raises(ParameterError, match=message):
         methods.create("TL", prior=5.0)
+    with pytest.raises(ParameterError, match="TL has no hyper-parameter 'name'"):
+        methods.create("TL", **{"name": 3})
     with pytest.raises(ParameterError, match="TL_foresight has no hyper-parameter 'prior_count'"):
         methods.create("TL_foresight", prior_count=5.0)
     with pytest.raises(ParameterError, match="Rand has no hyper-parameter 'seed'; it has none"):

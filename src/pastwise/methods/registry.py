@@ -116,7 +116,7 @@ def colour(name: str) -> str:
     return entries()[name].colour
 
 
-def create(name: str, **hyper_parameters: Any) -> AnyMethod:
+def create(name: str, /, **hyper_parameters: Any) -> AnyMethod:
     """A method by its name, with some of its hyper-parameters.
 
     Examples
