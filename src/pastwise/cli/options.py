@@ -380,17 +380,12 @@ class OtherMethodOptions:
 
     def create(self, present: AnyMethod) -> AnyMethod:
         """The named method, or the present one with some hyper-parameters replaced."""
-        from pastwise.methods import create
-        from pastwise.methods.registry import from_settings, to_settings
+        from pastwise.methods.registry import create, with_parameters
 
         parameters = _parse_parameters(self.parameters)
         if self.method is not None:
             return create(self.method, **parameters)
-        settings = to_settings(present)
-        unknown = [name for name in parameters if name == "name" or name not in settings]
-        if unknown:
-            create(settings["name"], **{unknown[0]: 0})  # says which ones there are
-        return from_settings({**settings, **parameters})
+        return with_parameters(present, **parameters)
 
 
 def _parse_parameters(texts: Iterable[str]) -> dict[str, float]:

@@ -196,6 +196,10 @@ class IdealModel:
         """The ideal transition model: [..., 1 or S, 1 or A, S]."""
         return np.exp(self.log_transition)
 
+    def allowed_in(self, state: int) -> BoolArray:
+        """Which actions may be taken in a state: [A]."""
+        return np.asarray(self.allowed[state if len(self.allowed) > 1 else 0])
+
     @property
     def concerns_next_states_only(self) -> bool:
         """Whether the ideal transition model is the same for every state and action."""

@@ -279,10 +279,8 @@ class TLForesight:
         """The planned rule in the current states [...]: [..., A]; see ``replan``."""
         records = memory.past.utility.total_weight.min() + memory.planned_at
         patience = max(1.0, self.replan * records)
-        if memory.plan is None or memory.observed >= memory.planned_at + patience:
-            self._plan_anew(memory)
-        assert memory.plan is not None
-        return np.asarray(memory.plan.rule[(*memory.batch, state)])
+        plan = self._plan_within(memory, patience)
+        return np.asarray(plan.rule[(*memory.batch, state)])
 
     def observe(
         self, memory: Foresight, state: IntArray, action: IntArray, next_state: IntArray
@@ -293,18 +291,18 @@ class TLForesight:
 
     def plan(self, memory: Foresight, states: States = EVERY_STATE) -> Plan:
         """The rule of the index, with the value, the uncertainty and the example in it."""
-        if memory.plan is None or memory.observed > memory.planned_at:
-            self._plan_anew(memory)
-        assert memory.plan is not None
-        return memory.plan.at(states)
+        return self._plan_within(memory, patience=1.0).at(states)
 
     # The method.
 
-    def _plan_anew(self, memory: Foresight) -> None:
-        memory.plan = self.plan_on(
-            memory.belief, memory.past, memory.utility, memory.uniform, memory.observed
-        )
-        memory.planned_at = memory.observed
+    def _plan_within(self, memory: Foresight, patience: float) -> Plan:
+        """The plan in use, made anew once this many records were observed since it was made."""
+        if memory.plan is None or memory.observed >= memory.planned_at + patience:
+            memory.plan = self.plan_on(
+                memory.belief, memory.past, memory.utility, memory.uniform, memory.observed
+            )
+            memory.planned_at = memory.observed
+        return memory.plan
 
     def plan_on(
         self,

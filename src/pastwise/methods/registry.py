@@ -141,6 +141,18 @@ def create(name: str, /, **hyper_parameters: Any) -> AnyMethod:
     return entry.make(**hyper_parameters)
 
 
+def with_parameters(method: AnyMethod, /, **hyper_parameters: Any) -> AnyMethod:
+    """The same method with some hyper-parameters replaced.
+
+    Examples
+    --------
+    >>> with_parameters(create("TL_explore", window=5), threshold=0.5).window
+    5
+    """
+    present = {field.name: getattr(method, field.name) for field in fields(method)}  # type: ignore[arg-type]
+    return create(method.name, **{**present, **hyper_parameters})
+
+
 def _require_kind(parameter: str, value: Any, default: Any) -> None:
     """Refuse a number where the default is a truth value, and the like; methods check ranges."""
     is_truth_value = isinstance(value, bool)

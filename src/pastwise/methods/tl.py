@@ -183,14 +183,10 @@ class LiveEvidence(dict[int, list[float]]):
             actions = np.arange(self._ideal.num_actions)
             following = self._best_arrival
             similarity = normalised_similarity(self._ideal, source, actions, following)
-            self._decision_factors[source] = (similarity * self._allowed(source)).tolist()
+            self._decision_factors[source] = (similarity * self._ideal.allowed_in(source)).tolist()
         self._decision_factors[state] = self._decision_factors[source]
         return self._decision_factors[state]
 
     def _similarity_of(self, state: int, action: int, next_state: int) -> float:
         similarity = float(self._similarity(self._ideal, state, action, next_state))
-        return similarity * bool(self._allowed(state)[action])
-
-    def _allowed(self, state: int) -> BoolArray:
-        allowed = self._ideal.allowed
-        return np.asarray(allowed[state if len(allowed) > 1 else 0])
+        return similarity * bool(self._ideal.allowed_in(state)[action])

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pastwise._numerics.arrays import BoolArray, FloatArray, normalise
+from pastwise._numerics.arrays import FloatArray, normalise
 from pastwise._numerics.threads import Lock
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.live_counts import LiveCounts
@@ -204,9 +204,5 @@ class PolicyState:
             row = self._live.row(state, action)
             plan = self.plan_at(state)
         similarity = similarity_of(row, self.ideal, self.settings.similarity)
-        is_allowed = bool(self._allowed(state)[action])
+        is_allowed = bool(self.ideal.allowed_in(state)[action])
         return reason_of(plan, action, row, similarity, is_allowed)
-
-    def _allowed(self, state: int) -> BoolArray:
-        allowed = self.ideal.allowed
-        return np.asarray(allowed[state if len(allowed) > 1 else 0])
