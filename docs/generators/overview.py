@@ -107,12 +107,13 @@ def _verdict_card(x: int, y: int, learner: pw.TransferLearner) -> list[str]:
     result = learner.evaluate()
     new = result.values["new"].mean
     logged = result.values["logged"].mean
-    difference = result.differences["to_logged"]
+    difference = result.comparisons["logged"].deciding
     parts = _card(x, y, 400, 96, "Verdict")
     parts.append(_text(x + 90, y + 28, f"{result.verdict['logged']} than what was done", "good"))
     parts.append(_text(x + 16, y + 56, f"share of time as wanted: {logged:.2f} → {new:.2f}"))
+    level = f"{100 * difference.level:g} %"
     interval = f"{difference.low:+.2f} to {difference.high:+.2f}"
-    parts.append(_text(x + 16, y + 82, f"90 % interval of the difference: {interval}"))
+    parts.append(_text(x + 16, y + 82, f"{level} interval of the difference: {interval}"))
     return parts
 
 

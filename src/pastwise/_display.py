@@ -48,15 +48,24 @@ def _probability_cell(probability: float) -> str:
     return f'<td style="{style}">{probability:.3f}</td>'
 
 
-def number_table(rows: Mapping[str, Mapping[str, float]], caption: str) -> str:
-    """Named rows of numbers as an HTML table, under a sentence."""
+def number_table(rows: Mapping[str, Mapping[str, float | str]], caption: str) -> str:
+    """Named rows of numbers, and of words, as an HTML table under a sentence."""
     columns = list(next(iter(rows.values())))
     body = []
     for name, row in rows.items():
-        cells = "".join(f"<td>{value:.4g}</td>" for value in row.values())
+        cells = "".join(f"<td>{_cell(value)}</td>" for value in row.values())
         body.append(f"<tr><th>{escape(name)}</th>{cells}</tr>")
     table = f"<table>{_head(columns)}<tbody>{''.join(body)}</tbody></table>"
-    return f"<p>{escape(caption)}</p>{table}"
+    return f"{paragraph(caption)}{table}"
+
+
+def _cell(value: float | str) -> str:
+    return escape(value) if isinstance(value, str) else f"{value:.4g}"
+
+
+def paragraph(text: str) -> str:
+    """Text as an HTML paragraph."""
+    return f"<p>{escape(text)}</p>"
 
 
 def _head(columns: Iterable[str]) -> str:

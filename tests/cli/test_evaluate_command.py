@@ -40,7 +40,10 @@ def test_evaluate_json(policy: str, shell: Shell) -> None:
     assert set(content["values"]["new"]) == {"mean", "low", "high", "level"}
     assert set(content["differences"]) == {"to_logged", "to_random"}
     assert content["verdict"] == {"logged": "better", "random": "better"}
-    assert content["alarm"] is False
+    assert content["alarm"]["raised"] is False
+    assert content["comparisons"]["logged"]["deciding"]["level"] == 0.95
+    assert content["margin"] == pytest.approx(0.01)
+    assert content["objections"] == []
     assert content["samples"] == content["samples_requested"] == 200
     assert content["support"]["records"] == 440
     estimates = content["estimates"]
@@ -53,13 +56,50 @@ def test_evaluate_as_text(policy: str, shell: Shell) -> None:
     assert shown.code == 0
     assert "better than what was done" in shown.out
     assert "doubly robust" in shown.out
+    assert "New policy minus others: mean and 95 % interval" in shown.out
+    assert "Differences of at most 0.01 do not count (margin: 1 % of the range" in shown.out
+    assert "Alarm not raised: the chance of being worse than acting at random" in shown.out
+
+
+def test_a_margin_decides_what_matters(policy: str, shell: Shell) -> None:
+    options = ["--samples", "100", "--margin", "0.5"]
+    shown = shell("evaluate", policy, LOG, *options)
+    assert shown.code == 1
+    assert "is within 0.5 of what was done" in shown.out
+    assert "Differences of at most 0.5 do not count (margin: as requested)." in shown.out
+
+
+def test_an_unfair_comparison_is_not_better(tmp_path: Path, shell: Shell) -> None:
+    """The next state is the action, so by the log the rule reaches what is preferred at once."""
+    log = tmp_path / "log.csv"
+    records = ["b,a,a", "b,b,b", "a,b,b", "a,a,a", "b,b,b"] * 30
+    log.write_text("\n".join(["s,a,n", *records]) + "\n")
+    policy = str(tmp_path / "policy.safetensors")
+    shown = shell("learn", str(log), *NEXT_STATES, "--prefer", "a", "-o", policy, "--json")
+    verdict = json.loads(shown.out)["verdict"]
+    assert verdict["logged"] == "cannot tell"
+    assert [each["code"] for each in verdict["objections"]] == ["action-determines-outcome"]
+    assert "better by the log than what was done" in verdict["sentence"]
+
+    shown = shell("evaluate", policy, str(log), "--samples", "100")
+    assert shown.code == 1
+    assert "but this is not a fair comparison: the next state depends" in shown.out
+    assert "Not a fair comparison (action-determines-outcome): the next state" in shown.out
+    (row,) = [line for line in shown.out.splitlines() if "cannot tell" in line and "logged" in line]
+    cells = [cell.strip() for cell in row.strip("│").split("│")]
+    assert cells[-2:] == ["cannot tell", "better"]
+    shown = shell("evaluate", policy, str(log), "--samples", "100", "--json")
+    assert shown.code == 1
+    content = json.loads(shown.out)
+    assert content["comparisons"]["logged"]["by_the_log"] == "better"
+    assert content["verdict"] == {"logged": "cannot tell", "random": "cannot tell"}
 
 
 def test_evaluate_shows_the_support_in_a_table_of_its_own(policy: str, shell: Shell) -> None:
     shown = shell("evaluate", policy, LOG, "--samples", "100")
     values, support = shown.out.split("What the new policy rests on")
     assert "optimum" in values
-    assert "440" not in values
+    assert "similarity" not in values
     rows = [line.strip("│ ").split("│") for line in support.splitlines() if "│" in line]
     cells = {name.strip(): number.strip() for name, number in rows}
     assert cells["records of the log"] == "440"
@@ -81,6 +121,10 @@ def test_not_better_is_exit_code_one(tmp_path: Path, shell: Shell) -> None:
     [
         (["--horizon", "0"], "horizon"),
         (["--samples", "0"], "samples"),
+        (["--margin", "-0.1"], "--margin must be a finite number that is not negative"),
+        (["--margin", "nan"], "--margin must be a finite number that is not negative"),
+        (["--margin", "inf"], "--margin must be a finite number that is not negative"),
+        (["--margin", "much"], "--margin"),
         (["--propensity", "hour"], "hour"),
         (["--propensity", "nothing"], "nothing"),
     ],
@@ -160,6 +204,11 @@ def test_learn_ends_with_the_verdict_unless_it_is_switched_off(shell: Shell) -> 
     shown = shell(*learn, "--json")
     assert shown.code == 0
     assert json.loads(shown.out)["verdict"]["logged"] == "better"
+    shown = shell(*learn, "--json", "--margin", "0.4")
+    assert json.loads(shown.out)["verdict"]["logged"] == "cannot tell"
+    shown = shell(*learn, "--margin", "-1")
+    assert shown.code == 2
+    assert "--margin must be a finite number" in shown.err
 
 
 def test_learn_gives_no_verdict_on_many_states(tmp_path: Path, shell: Shell) -> None:

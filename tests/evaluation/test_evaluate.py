@@ -15,6 +15,7 @@ from pastwise.evaluation.result import Evaluation
 from pastwise.report.figures import value_plot
 from pastwise.theory.learning import gather_evidence, prior_concentration, rule_interval
 from tests.helpers.episodes import DOOR_COLUMNS, door_episodes, with_next_states
+from tests.helpers.evaluations import EpisodeStandIn
 from tests.helpers.oracles import random_rows, simulated_counts
 
 THERMOSTAT = Path(__file__).parents[2] / "examples" / "thermostat"
@@ -173,11 +174,71 @@ def test_few_samples_give_no_verdict_and_say_so(learner: pw.TransferLearner) -> 
 
 def test_evaluation_is_shown_in_every_form(evaluation: Evaluation) -> None:
     frame = evaluation.to_frame("polars")
-    assert frame["of"].to_list() == [*evaluation.values, "to_logged", "to_random"]
-    assert frame["quantity"].to_list() == ["value"] * 5 + ["difference"] * 2
+    assert frame["of"].to_list() == [*evaluation.values, *["to_logged", "to_random"] * 2]
+    kinds = ["value"] * 5 + ["difference"] * 2 + ["deciding difference"] * 2
+    assert frame["quantity"].to_list() == kinds
+    assert frame["level"].to_list() == [0.9] * 7 + [0.95] * 2
     assert "<table>" in evaluation._repr_html_()
     labels = [label.get_text() for label in value_plot(evaluation).axes[0].get_yticklabels()]
     assert labels == list(evaluation.values)
+
+
+def test_the_margin_is_a_hundredth_of_the_range_of_the_utility(
+    learner: pw.TransferLearner, evaluation: Evaluation
+) -> None:
+    assert evaluation.margin == pytest.approx(0.01)
+    reward = learner.retarget(pw.Goal(reward={"comfortable": 5.0, "hot": -15.0}))
+    assert reward.evaluate(samples=50).margin == pytest.approx(0.2)
+
+
+def test_a_margin_beyond_all_differences_leaves_nothing_to_decide(
+    learner: pw.TransferLearner, evaluation: Evaluation
+) -> None:
+    result = learner.evaluate(samples=400, margin=0.5)
+    assert result.margin == 0.5
+    assert result.verdict == {"logged": "cannot tell", "random": "cannot tell"}
+    assert "is within 0.5 of what was done" in result.sentence
+    assert result.differences == evaluation.differences
+    with pytest.raises(ValueError, match="margin must be a finite number that is not negative"):
+        learner.evaluate(margin=-1)
+
+
+def test_a_state_that_records_the_decision_gives_no_verdict() -> None:
+    """By the log it is best to switch on, since the lamp is on wherever it was switched on."""
+    rng = np.random.default_rng(4)
+    did = rng.choice(["on", "off"], 200, p=[0.2, 0.8])
+    log = {"before": rng.permutation(did).tolist(), "did": did.tolist(), "after": did.tolist()}
+    found = pw.TransferLearner(pw.Goal(prefer="on"))
+    found.fit(log, state="before", action="did", next_state="after")
+    result = found.evaluate(samples=200)
+    assert [objection.code for objection in result.objections] == ["action-determines-outcome"]
+    assert result.comparisons["logged"].by_the_log == "better"
+    assert result.verdict == {"logged": "cannot tell", "random": "cannot tell"}
+    assert not result.is_better
+    assert "better by the log than what was done" in result.sentence
+    assert "but this is not a fair comparison: the next state depends" in result.sentence
+
+
+def test_what_comes_after_the_end_is_no_decision() -> None:
+    """Half of the episodes end after a step; the value counts the time at home afterwards."""
+    log = {"s": ["out", "out"] * 50, "a": ["walk", "bus"] * 50, "n": ["home", "out"] * 50}
+    goal = pw.Goal(prefer={"home": 1.0, "out": 0.5})
+    found = pw.TransferLearner(goal).fit(
+        log, state="s", action="a", next_state="n", terminal=["home"]
+    )
+    result = found.evaluate(samples=100)
+    assert result.measure == "share of time as wanted"
+    assert result.support.visits_well_seen == pytest.approx(1)
+    assert result.objections == ()
+
+
+def test_episodes_are_counted_and_may_object(learner: pw.TransferLearner) -> None:
+    episodes = EpisodeStandIn(
+        number=40, records=440, several=40, varied=0, by_action=np.array([20, 10, 10])
+    )
+    result = learner.evaluate(samples=100, episodes=episodes)
+    assert result.unit == "40 episodes, 440 records"
+    assert [objection.code for objection in result.objections] == ["action-constant"]
 
 
 def test_fewer_samples_than_requested_are_reported(learner: pw.TransferLearner) -> None:

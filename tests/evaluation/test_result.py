@@ -4,70 +4,149 @@ import json
 from dataclasses import replace
 from math import inf, nan
 
-from pastwise._numerics.interval import Interval
-from pastwise.evaluation.result import Estimate, Evaluation, EvaluationSupport
+import pytest
 
-EVALUATION = Evaluation(
-    values={
-        "new": Interval(0.464, 0.45, 0.48, 0.9),
-        "logged": Interval(0.411, 0.4, 0.42, 0.9),
-        "random": Interval(0.3, 0.28, 0.32, 0.9),
-        "optimum": Interval(0.6, 0.5, 0.7, 0.9),
+from pastwise._numerics.interval import Interval
+from pastwise.evaluation.objections import Objection
+from pastwise.evaluation.result import Estimate, unit_of
+from pastwise.evaluation.verdict import Alarm, Thresholds, Verdict
+from tests.helpers.evaluations import EVALUATION, comparison
+
+CONSTANT = Objection("action-constant", "each of the 12 episodes has one action")
+LITTLE = Objection("little-support", "only 25 % of the decisions were seen")
+OVERRULED = replace(
+    EVALUATION,
+    comparisons={
+        name: replace(each, verdict="cannot tell") for name, each in EVALUATION.comparisons.items()
     },
-    differences={
-        "to_logged": Interval(0.053, 0.041, 0.066, 0.9),
-        "to_random": Interval(0.164, 0.1, 0.2, 0.9),
-    },
-    verdict={"logged": "better", "random": "better"},
-    alarm=False,
-    support=EvaluationSupport(440, 179.0, 208.1, 0.99, 5, ("hot",)),
-    measure="share of time as wanted",
-    samples=400,
-    samples_requested=400,
+    objections=(CONSTANT, LITTLE),
 )
 
 
-def test_the_sentence_states_values_and_differences() -> None:
+def test_the_sentence_states_values_deciding_intervals_and_unit() -> None:
     assert EVALUATION.sentence == (
         "The new rule (share of time as wanted 0.464) is better than what was done "
-        "(0.411; +0.053 [+0.041, +0.066]) and better than acting at random "
-        "(0.300; +0.164 [+0.100, +0.200])."
+        "(0.411; 95 %: +0.041 to +0.066) and better than acting at random "
+        "(0.300; 95 %: +0.100 to +0.200). This rests on 12 episodes, 440 records."
     )
 
 
-def test_the_sentence_is_careful_where_the_verdict_needs_more_than_the_interval() -> None:
-    careful = replace(EVALUATION, verdict={"logged": "cannot tell", "random": "better"})
-    assert "is probably, but not certainly, better than what was done (" in careful.sentence
+@pytest.mark.parametrize(
+    ("low", "high", "verdict", "phrase"),
+    [
+        (0.02, 0.05, "better", "better than"),
+        (-0.05, -0.02, "worse", "worse than"),
+        (-0.05, 0.05, "cannot tell", "not distinguishable from"),
+        (-0.005, 0.008, "cannot tell", "within 0.01 of"),
+        (0.004, 0.009, "cannot tell", "within 0.01 of"),
+        (0.004, 0.05, "cannot tell", "better, but not certainly by more than 0.01, than"),
+        (-0.05, -0.004, "cannot tell", "worse, but not certainly by more than 0.01, than"),
+    ],
+)
+def test_the_sentence_never_contradicts_the_interval_that_it_shows(
+    low: float, high: float, verdict: Verdict, phrase: str
+) -> None:
+    against = comparison("logged", (low + high) / 2, low, high, verdict)
+    found = replace(EVALUATION, comparisons={**EVALUATION.comparisons, "logged": against})
+    interval = f"95 %: {low:+.3f} to {high:+.3f}"
+    assert f"is {phrase} what was done (0.411; {interval}) and better than" in found.sentence
 
 
 def test_the_sentence_says_that_nothing_is_known() -> None:
     unknown = replace(
         EVALUATION,
-        differences={
-            "to_logged": Interval(0.0, -0.1, 0.1, 0.9),
-            "to_random": Interval(-0.1, -0.2, -0.05, 0.9),
+        comparisons={
+            "logged": comparison("logged", 0.0, -0.1, 0.1, "cannot tell"),
+            "random": comparison("random", -0.1, -0.2, -0.05, "cannot tell"),
         },
-        verdict={"logged": "cannot tell", "random": "worse"},
-        alarm=True,
+        alarm=Alarm(0.34, 0.25, worse_than_logged=False),
         samples=30,
     )
     assert unknown.sentence == (
         "The new rule (share of time as wanted 0.464) is not distinguishable from what was done "
-        "(0.411; +0.000 [-0.100, +0.100]) and worse than acting at random "
-        "(0.300; -0.100 [-0.200, -0.050]). "
-        "Warning: it may do worse than acting at random or what was done. "
+        "(0.411; 95 %: -0.100 to +0.100) and not distinguishable from acting at random "
+        "(0.300; 95 %: -0.200 to -0.050). This rests on 12 episodes, 440 records. "
+        "Warning: with a chance of 34 % it is worse than acting at random. "
         "Only 30 of 400 samples were taken. "
         "Fewer than 40 samples give no verdict."
     )
 
 
+def test_being_worse_than_what_was_done_is_a_warning_of_its_own() -> None:
+    worse = replace(EVALUATION, alarm=Alarm(0.01, 0.25, worse_than_logged=True))
+    assert "Warning: it may do worse than what was done." in worse.sentence
+
+
+def test_objections_overrule_the_sentence() -> None:
+    assert OVERRULED.sentence == (
+        "The new rule (share of time as wanted 0.464) is better by the log than what was done "
+        "(0.411; 95 %: +0.041 to +0.066) and better by the log than acting at random "
+        "(0.300; 95 %: +0.100 to +0.200), but this is not a fair comparison: "
+        "each of the 12 episodes has one action; only 25 % of the decisions were seen. "
+        "This rests on 12 episodes, 440 records."
+    )
+    assert EVALUATION.is_better
+    assert not OVERRULED.is_better
+    assert EVALUATION.verdict_in_words("logged") == "better"
+    assert OVERRULED.verdict_in_words("logged") == "cannot tell (by the log: better)"
+
+
+def test_verdict_and_differences_are_views_of_the_comparisons() -> None:
+    assert EVALUATION.verdict == {"logged": "better", "random": "better"}
+    assert OVERRULED.verdict == {"logged": "cannot tell", "random": "cannot tell"}
+    assert list(EVALUATION.differences) == ["to_logged", "to_random"]
+    for name, each in EVALUATION.comparisons.items():
+        assert EVALUATION.differences[f"to_{name}"] is each.difference
+
+
+def test_margin_and_alarm_are_put_into_words() -> None:
+    assert EVALUATION.margin_in_words == (
+        "Differences of at most 0.01 do not count (margin: 1 % of the range of the utility)."
+    )
+    requested = replace(EVALUATION, margin=0.2, thresholds=Thresholds(margin=0.2))
+    assert requested.margin_in_words.endswith("at most 0.2 do not count (margin: as requested).")
+    assert EVALUATION.alarm_in_words == (
+        "Alarm not raised: the chance of being worse than acting at random by more than the "
+        "margin is 3.0 % (limit 25 %)."
+    )
+
+
+def test_the_unit_is_counted() -> None:
+    assert unit_of(3862, 133) == "133 episodes, 3,862 records"
+    assert unit_of(250, None) == "250 records"
+    assert unit_of(1, 1) == "1 episode, 1 record"
+
+
 def test_the_plain_form_is_json_even_where_estimates_are_undefined() -> None:
     estimate = Estimate(nan, -inf, inf, 0.9, 0.0, 1.0, "Relies on nothing.")
-    evaluation = replace(EVALUATION, estimates={"importance sampling": estimate})
+    evaluation = replace(
+        OVERRULED,
+        estimates={"importance sampling": estimate},
+        in_sample={"new": Interval(0.5, 0.4, 0.6, 0.9)},
+        visits={"new": {"hot": 0.25, "cold": 0.75}},
+    )
     content = json.loads(json.dumps(evaluation.to_dict(), allow_nan=False))
+    assert content["sentence"] == evaluation.sentence
     assert content["values"]["new"] == {"mean": 0.464, "low": 0.45, "high": 0.48, "level": 0.9}
-    assert content["differences"]["to_logged"]["low"] == 0.041
-    assert content["verdict"] == {"logged": "better", "random": "better"}
+    against_logged = content["comparisons"]["logged"]
+    assert against_logged["deciding"] == {"mean": 0.053, "low": 0.041, "high": 0.066, "level": 0.95}
+    assert against_logged["by_the_log"] == "better"
+    assert against_logged["verdict"] == "cannot tell"
+    assert content["differences"]["to_logged"] == against_logged["difference"]
+    assert content["verdict"] == {"logged": "cannot tell", "random": "cannot tell"}
+    assert content["alarm"] == {
+        "raised": False,
+        "chance_of_harm": 0.03,
+        "threshold": 0.25,
+        "worse_than_logged": False,
+    }
+    assert content["objections"] == [CONSTANT.to_dict(), LITTLE.to_dict()]
+    assert CONSTANT.to_dict() == {"code": "action-constant", "message": CONSTANT.message}
+    assert content["margin"] == 0.01
+    assert content["margin_choice"] == "1 % of the range of the utility"
+    assert content["unit"] == "12 episodes, 440 records"
+    assert content["in_sample"]["new"]["mean"] == 0.5
+    assert content["visits"] == {"new": {"hot": 0.25, "cold": 0.75}}
     assert content["support"] == {
         "records": 440,
         "similarity": 179.0,
@@ -78,7 +157,9 @@ def test_the_plain_form_is_json_even_where_estimates_are_undefined() -> None:
     }
     assert content["thresholds"] == {
         "level": 0.9,
-        "level_against_logged": 0.95,
+        "deciding_level": 0.95,
+        "margin_share": 0.01,
+        "margin": None,
         "min_samples": 40,
         "alarm_probability": 0.25,
     }
@@ -91,3 +172,18 @@ def test_the_plain_form_is_json_even_where_estimates_are_undefined() -> None:
         "without_overlap": 1.0,
         "assumption": "Relies on nothing.",
     }
+
+
+def test_a_notebook_shows_all_of_it() -> None:
+    shown = replace(OVERRULED, in_sample={"new": Interval(0.5, 0.4, 0.6, 0.9)})._repr_html_()
+    assert "not a fair comparison: each of the 12 episodes has one action" in shown
+    assert "This rests on 12 episodes, 440 records." in shown
+    assert "<tr><th>new</th><td>0.464</td><td>0.45</td><td>0.48</td></tr>" in shown
+    assert "<th>95 % low</th><th>95 % high</th>" in shown
+    assert (
+        "<tr><th>new - logged</th><td>0.053</td><td>0.041</td><td>0.066</td><td>0.99</td>"
+        "<td>cannot tell (by the log: better)</td></tr>"
+    ) in shown
+    assert "<tr><th>new, in sample</th><td>0.5</td>" in shown
+    assert "Differences of at most 0.01 do not count" in shown
+    assert "Alarm not raised" in shown

@@ -61,9 +61,18 @@ def test_quick_verdict_is_that_of_evaluate() -> None:
         "sentence": result.sentence,
         "logged": result.verdict["logged"],
         "random": result.verdict["random"],
-        "alarm": result.alarm,
+        "alarm": result.alarm.to_dict(),
+        "margin": result.margin,
+        "objections": [objection.to_dict() for objection in result.objections],
     }
     assert PolicySummary.of(fitted, verdict).to_dict()["verdict"] == verdict.to_dict()
+
+
+def test_quick_verdict_takes_a_margin() -> None:
+    fitted = learner()
+    verdict = quick_verdict(fitted, samples=100, margin=0.2)
+    assert verdict.margin == 0.2
+    assert verdict.sentence == fitted.evaluate(samples=100, margin=0.2).sentence
 
 
 def test_quick_verdict_says_why_there_is_none() -> None:

@@ -1,6 +1,7 @@
 """Tables, pages and figures show what they are given."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 from rich.console import Console
 
 from pastwise import Goal, TransferLearner
+from pastwise._numerics.interval import Interval
 from pastwise.data.space import Space
 from pastwise.errors import MissingDependencyError
+from pastwise.evaluation.objections import Objection
 from pastwise.logs.findings import Finding
 from pastwise.policy.rule import Rule
 from pastwise.policy.support import Support
@@ -27,6 +30,7 @@ from pastwise.report.figures import (
 )
 from pastwise.report.text import markdown_table, write_csv
 from pastwise.theory.learning import StateSupport
+from tests.helpers.evaluations import EVALUATION
 
 
 def test_csv_is_unrounded_and_leaves_absent_values_empty(tmp_path: Path) -> None:
@@ -264,3 +268,33 @@ def test_a_picture_holds_what_was_done_and_what_is_advised() -> None:
     assert np.array_equal(picture.support, learner.rule_.similarity)
     assert picture.records.tolist() == [2, 1, 1]  # cold heat mild, cold wait cold, mild wait mild
     np.testing.assert_allclose(picture.similarity, [1, 1 / 9, 1])
+
+
+# An evaluation on a terminal.
+
+
+def test_values_in_sample_stand_next_to_those_that_count() -> None:
+    assert "learned from" not in shown(terminal.value_table(EVALUATION))
+    both = replace(EVALUATION, in_sample={"new": Interval(0.5, 0.4, 0.6, 0.9)})
+    lines = shown(terminal.value_table(both)).splitlines()
+    (place,) = [i for i, line in enumerate(lines) if "0.4640" in line]
+    cells = [cell.strip() for cell in lines[place + 1].strip("│").split("│")]
+    assert cells == ["on the records learned from", "0.5000", "0.4000", "0.6000"]
+
+
+def test_comparisons_show_the_interval_that_decides() -> None:
+    lines = shown(terminal.comparison_table(EVALUATION)).splitlines()
+    assert "95 % interval" in lines[0]
+    (row,) = [line for line in lines if "logged" in line]
+    cells = [cell.strip() for cell in row.strip("│").split("│")]
+    assert cells == ["logged", "+0.0530", "+0.0410", "+0.0660", "99.0 %", "better"]
+
+
+def test_margin_alarm_and_objections_are_a_line_each() -> None:
+    objection = Objection("little-support", "only 25 % of the decisions were seen")
+    lines = terminal.verdict_lines(replace(EVALUATION, objections=(objection,)))
+    assert lines == [
+        EVALUATION.margin_in_words,
+        EVALUATION.alarm_in_words,
+        "Not a fair comparison (little-support): only 25 % of the decisions were seen.",
+    ]

@@ -27,6 +27,7 @@ from pastwise.cli.options import (
     OtherMethodOptions,
     is_counts_file,
     json_option,
+    margin_option,
     output_option,
     policy_argument,
     read_past_goals,
@@ -164,6 +165,7 @@ def _show_counts(counts: TransitionCounts, output: Path, as_json: bool) -> None:
     is_flag=True,
     help="Leave out the verdict on whether the policy is better than what was done.",
 )
+@margin_option
 @json_option
 def learn(
     log: LogOptions,
@@ -173,12 +175,16 @@ def learn(
     output: Path | None,
     plots: Path | None,
     no_verdict: bool,
+    margin: float | None,
     as_json: bool,
 ) -> int:
     """Learn a policy for a goal from a log, or from counts of one."""
+    from pastwise.evaluation.verdict import require_margin
     from pastwise.policy.learner import TransferLearner
     from pastwise.policy.summary import PolicySummary, quick_verdict
 
+    if margin is not None:
+        require_margin("--margin", margin)
     learner = TransferLearner(
         goal.goal(),
         method=method.create(),
@@ -192,7 +198,7 @@ def learn(
             learner.fit(log.path, columns=log.columns())
 
     _save(learner, output, plots)
-    verdict = None if no_verdict else quick_verdict(learner)
+    verdict = None if no_verdict else quick_verdict(learner, margin=margin)
     _show_policy(PolicySummary.of(learner, verdict), output, as_json)
     return OK
 
@@ -299,6 +305,7 @@ def _show_policy(summary: PolicySummary, output: Path | None, as_json: bool) -> 
     show_default=True,
     help="Seed of the random numbers.",
 )
+@margin_option
 @click.option(
     "--importance",
     is_flag=True,
@@ -314,19 +321,29 @@ def evaluate(
     horizon: int,
     samples: int,
     seed: int,
+    margin: float | None,
     importance: bool,
     propensity: str | None,
     as_json: bool,
 ) -> int:
     """Compare a policy with what was done, from a log alone.
 
-    Exit code 0: better than what was done; 1: worse, or not distinguishable; 2: bad input.
+    Exit code 0: better than what was done; 1: worse, not distinguishable, or not a fair
+    comparison; 2: bad input.
     """
     from pastwise.evaluation.evaluate import require_state_limit
+    from pastwise.evaluation.verdict import require_margin
     from pastwise.policy.file import load_counts
     from pastwise.policy.learner import load
-    from pastwise.report.terminal import support_table, value_table
+    from pastwise.report.terminal import (
+        comparison_table,
+        support_table,
+        value_table,
+        verdict_lines,
+    )
 
+    if margin is not None:
+        require_margin("--margin", margin)
     learner = load(policy)
     require_state_limit(len(learner.counts_.states))
     needs_episodes = importance or propensity is not None
@@ -345,7 +362,7 @@ def evaluate(
     # Compare on sampled models.
     with progress("Sampling", samples) as advance:
         result = learner.evaluate(
-            counts, horizon=horizon, samples=samples, seed=seed, on_step=advance
+            counts, horizon=horizon, samples=samples, seed=seed, margin=margin, on_step=advance
         )
     result = replace(result, estimates=estimates)
 
@@ -354,8 +371,10 @@ def evaluate(
     else:
         print_text(result.sentence)
         print_table(value_table(result))
+        print_table(comparison_table(result))
+        print_text("\n".join(verdict_lines(result)))
         print_table(support_table(result.support))
-    return OK if result.verdict["logged"] == "better" else NOT_BETTER
+    return OK if result.is_better else NOT_BETTER
 
 
 @contextmanager

@@ -95,6 +95,12 @@ File = _File(path_type=Path)
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else, to stdout."
 )
+margin_option = click.option(
+    "--margin",
+    type=float,
+    help="Smallest difference that matters, in the unit of the measure; by default 1 % of the "
+    "range of the utility.",
+)
 output_option = click.option("-o", "--output", type=File, required=True, help="File to write.")
 policy_argument = click.argument("policy", type=File)
 

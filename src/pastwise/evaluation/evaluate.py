@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,14 +14,10 @@ from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import key_of
 from pastwise.errors import ParameterError
 from pastwise.evaluation.criterion import Criterion, initial_distribution
-from pastwise.evaluation.result import Evaluation, EvaluationSupport
+from pastwise.evaluation.objections import EpisodeNumbers, objections
+from pastwise.evaluation.result import Evaluation, EvaluationSupport, unit_of
 from pastwise.evaluation.values import OPTIMUM, occupancy, sample_values
-from pastwise.evaluation.verdict import (
-    DEFAULT_THRESHOLDS,
-    Thresholds,
-    is_alarming,
-    verdicts,
-)
+from pastwise.evaluation.verdict import DEFAULT_THRESHOLDS, Alarm, Thresholds, compare
 from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods.baselines import behaviour_rule
@@ -57,6 +54,8 @@ def evaluate_rule(
     rules: Mapping[str, FloatArray] | None = None,
     background: float | None = None,
     seed: int = 0,
+    episodes: EpisodeNumbers | None = None,
+    margin: float | None = None,
     thresholds: Thresholds = DEFAULT_THRESHOLDS,
     max_states: int = MAX_STATES,
     on_step: Callable[[int], None] = lambda done: None,
@@ -87,6 +86,11 @@ def evaluate_rule(
         Extra rules, over the log's labels.
     background : float, optional
         Prior count of every transition; by default it is inferred from the log.
+    episodes : EpisodeNumbers, optional
+        What is known of the log's episodes, for objections.
+    margin : float, optional
+        Smallest difference that matters, in the unit of the measure; short for
+        ``Thresholds(margin=...)``.
     max_states : int
         Limit of the number of states, since memory grows with its square.
     on_step : function
@@ -97,6 +101,8 @@ def evaluate_rule(
         raise ParameterError(f"the background count must be positive, not {background}")
     require_whole_number("the seed", seed, 0, 2**128)
     extra_rules = _checked_rules(rules or {}, rule.shape)
+    if margin is not None:
+        thresholds = replace(thresholds, margin=margin)
 
     # What the rules are judged by. The world does not depend on the goal, so records count by
     # their own weight and not by their similarity to the goal.
@@ -116,16 +122,23 @@ def evaluate_rule(
     for name in ("logged", "random", *extra_rules):
         differences[name] = values["new"] - values[name]
 
-    level = thresholds.level
+    # Where the rule goes, and whether the log can say anything about that.
+    decisions = _decisions(rule, log, posterior, criterion)
+    found = objections(decisions, log, episodes)
+
+    # What the differences say.
+    smallest = thresholds.margin_for(float(np.ptp(criterion.utility)))
+    comparisons = compare(differences, smallest, thresholds, is_fair=not found)
+    alarm = Alarm.of_samples(differences["random"], comparisons["logged"], smallest, thresholds)
+
     return Evaluation(
-        values={name: Interval.of_samples(values[name], level) for name in values.names},
-        differences={
-            f"to_{name}": Interval.of_samples(difference, level)
-            for name, difference in differences.items()
-        },
-        verdict=verdicts(differences, thresholds),
-        alarm=is_alarming(differences, thresholds),
-        support=_support(rule, support, log, posterior, criterion),
+        values={name: Interval.of_samples(values[name], thresholds.level) for name in values.names},
+        comparisons=comparisons,
+        alarm=alarm,
+        objections=found,
+        margin=smallest,
+        unit=unit_of(log.num_records, None if episodes is None else episodes.number),
+        support=_support(decisions, support, log),
         measure=criterion.measure,
         samples=values.number,
         samples_requested=values.requested,
@@ -171,12 +184,28 @@ def _contenders(
     return rules
 
 
-def _support(
+def _decisions(
     rule: FloatArray,
-    support: StateSupport,
     log: TransitionCounts,
     posterior: TransitionPosterior,
     criterion: Criterion,
+) -> FloatArray:
+    """Share of the rule's decisions that falls on each state and action, on the mean model: [S, A].
+
+    Nothing is decided in terminal states; all is 0 where every episode starts in one.
+    """
+    visits = occupancy(posterior.mean_closed_loop(rule), criterion).copy()
+    visits[log.terminal] = 0.0
+    total = visits.sum()
+    if total > 0:
+        visits = visits / total
+    return np.asarray(visits[:, None] * rule)
+
+
+def _support(
+    decisions: FloatArray,
+    support: StateSupport,
+    log: TransitionCounts,
     *,
     well_seen: int = 5,
     min_visits: float = 1e-3,
@@ -185,21 +214,20 @@ def _support(
 
     Parameters
     ----------
+    decisions : [S, A]
+        See `_decisions`.
     well_seen : int
         Records that make a pair of state and action well seen: five fix a probability to about 0.2.
     min_visits : float
         Share of epochs below which a state counts as not visited: it adds no more than that to a
         value.
     """
-    # Where the rule goes, on the mean model, and how often the log was there: [S, A].
-    closed_loop = posterior.mean_closed_loop(rule)
-    visits = occupancy(closed_loop, criterion)[:, None] * rule
     records = log.by_state_action(log.records.astype(np.float64))
 
-    # States that the rule visits and the log never left; nothing is decided in terminal ones.
-    is_visited = visits.sum(axis=-1) > min_visits
+    # States that the rule visits and the log never left.
+    is_visited = decisions.sum(axis=-1) > min_visits
     is_unseen = records.sum(axis=-1) == 0
-    extrapolated = np.setdiff1d(np.flatnonzero(is_visited & is_unseen), log.terminal)
+    extrapolated = np.flatnonzero(is_visited & is_unseen)
 
     # Effective number of all records, (sum w)^2 / sum w^2, from that of each state.
     known = support.effective > 0
@@ -211,7 +239,7 @@ def _support(
         records=log.num_records,
         similarity=float(total),
         effective=effective,
-        visits_well_seen=float(visits[records >= well_seen].sum()),
+        visits_well_seen=float(decisions[records >= well_seen].sum()),
         well_seen=well_seen,
         states_by_extrapolation=tuple(key_of(log.states.labels[i]) for i in extrapolated.tolist()),
     )

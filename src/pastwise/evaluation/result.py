@@ -6,9 +6,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from pastwise._display import decimals, number_table, to_frame
+from pastwise._display import decimals, number_table, paragraph, to_frame
 from pastwise._numerics.interval import Interval
-from pastwise.evaluation.verdict import DEFAULT_THRESHOLDS, Thresholds, Verdict, side_of_zero
+from pastwise.evaluation.objections import Objection
+from pastwise.evaluation.verdict import (
+    DEFAULT_THRESHOLDS,
+    Alarm,
+    Comparison,
+    Thresholds,
+    Verdict,
+)
 
 
 @dataclass(frozen=True)
@@ -85,21 +92,30 @@ class Evaluation:
     values : name -> Interval
         Of each policy: ``new``, ``logged`` (what was done), ``random``, ``FPD_learn``, extra rules
         by their names, and ``optimum``, the optimal policy of each sampled model.
-    differences : name -> Interval
-        Of the new rule ``to_logged``, ``to_random`` and to each extra rule, paired on the same
-        sampled models.
-    verdict : name -> ``better``, ``worse`` or ``cannot tell``
-        On the new rule against ``logged``, ``random`` and each extra rule.
-    alarm : bool
-        Whether negative transfer is likely.
+    comparisons : name -> Comparison
+        Of the new rule with ``logged``, ``random`` and each extra rule, paired on the same sampled
+        models.
+    alarm : Alarm
+        Whether negative transfer is likely; it counts as true where it is raised.
+    objections : tuple of Objection
+        Why the comparisons are not fair. One is enough to turn every verdict into ``cannot tell``.
+    margin : float
+        Smallest difference that matters, in the unit of the measure.
+    unit : str
+        What the evaluation rests on, such as "133 episodes, 3,862 records".
     support : EvaluationSupport
-        What the rule and its evaluation rest on.
+        What the rule and its evaluation rest on, in detail.
     measure : str
         What the values measure.
     samples, samples_requested : int
         Number of sampled models; fewer than requested if the sampling was interrupted.
     thresholds : Thresholds
         What verdict and alarm were decided by.
+    visits : name -> state -> float
+        Share of epochs that each policy spends in each state.
+    in_sample : name -> Interval
+        Values judged on the records that a rule was learned from, which flatter it; empty where the
+        values above are such values.
     estimates : name -> Estimate
         From logged episodes, without sampled models; empty unless requested.
     backend : str, optional
@@ -107,76 +123,160 @@ class Evaluation:
     """
 
     values: Mapping[str, Interval]
-    differences: Mapping[str, Interval]
-    verdict: Mapping[str, Verdict]
-    alarm: bool
+    comparisons: Mapping[str, Comparison]
+    alarm: Alarm
+    objections: tuple[Objection, ...]
+    margin: float
+    unit: str
     support: EvaluationSupport
     measure: str
     samples: int
     samples_requested: int
     thresholds: Thresholds = DEFAULT_THRESHOLDS
+    visits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    in_sample: Mapping[str, Interval] = field(default_factory=dict)
     estimates: Mapping[str, Estimate] = field(default_factory=dict)
     backend: str | None = None
+
+    # Views.
+
+    @property
+    def verdict(self) -> dict[str, Verdict]:
+        """``better``, ``worse`` or ``cannot tell`` against ``logged``, ``random`` and the rest."""
+        return {name: comparison.verdict for name, comparison in self.comparisons.items()}
+
+    @property
+    def differences(self) -> dict[str, Interval]:
+        """Of the new rule ``to_logged``, ``to_random`` and to each extra rule."""
+        return {
+            f"to_{name}": comparison.difference for name, comparison in self.comparisons.items()
+        }
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the rule is better than what was done, and nothing speaks against saying so."""
+        return self.comparisons["logged"].verdict == "better"
+
+    # In words.
 
     @property
     def sentence(self) -> str:
         """The verdict in plain English."""
-        digits = decimals(value.mean for value in self.values.values())
-        against_logged = self._comparison("logged", "what was done", digits)
-        against_random = self._comparison("random", "acting at random", digits)
-        value = f"{self.measure} {self.values['new'].mean:.{digits}f}"
-        sentences = [f"The new rule ({value}) is {against_logged} and {against_random}."]
+        value = f"{self.measure} {self.values['new'].mean:.{self._digits}f}"
+        against_logged = self._against("logged", "what was done")
+        against_random = self._against("random", "acting at random")
+        verdict = f"The new rule ({value}) is {against_logged} and {against_random}"
+        if self.objections:
+            reasons = "; ".join(objection.message for objection in self.objections)
+            verdict = f"{verdict}, but this is not a fair comparison: {reasons}"
+        sentences = [f"{verdict}.", f"This rests on {self.unit}."]
 
         if self.alarm:
-            sentences.append("Warning: it may do worse than acting at random or what was done.")
+            sentences.append(self._warning())
         if self.samples < self.samples_requested:
             sentences.append(f"Only {self.samples} of {self.samples_requested} samples were taken.")
         if self.samples < self.thresholds.min_samples:
             sentences.append(f"Fewer than {self.thresholds.min_samples} samples give no verdict.")
         return " ".join(sentences)
 
-    def _comparison(self, name: str, description: str, digits: int) -> str:
-        """Such as: better than what was done (0.411; +0.053 [+0.041, +0.066])."""
-        phrases: dict[Verdict, str] = {
-            "better": "better than",
-            "worse": "worse than",
-            "cannot tell": "not distinguishable from",
-        }
-        difference = self.differences[f"to_{name}"]
-        verdict = self.verdict[name]
-        phrase = phrases[verdict]
+    @property
+    def margin_in_words(self) -> str:
+        """The smallest difference that matters, and how it was chosen."""
+        return (
+            f"Differences of at most {self.margin:.4g} do not count "
+            f"(margin: {self.thresholds.margin_choice})."
+        )
 
-        # The verdict may need more certainty than the interval that is shown.
-        tendency = side_of_zero(difference)
-        if verdict == "cannot tell" and tendency != "cannot tell":
-            phrase = f"probably, but not certainly, {phrases[tendency]}"
+    @property
+    def alarm_in_words(self) -> str:
+        """The alarm, raised or not, with the chance behind it."""
+        state = "raised" if self.alarm else "not raised"
+        return (
+            f"Alarm {state}: the chance of being worse than acting at random by more than the "
+            f"margin is {100 * self.alarm.chance_of_harm:.1f} % (limit "
+            f"{100 * self.alarm.threshold:g} %)."
+        )
 
+    def verdict_in_words(self, name: str) -> str:
+        """The verdict against a reference, with that by the log where objections overrule it."""
+        comparison = self.comparisons[name]
+        if comparison.verdict == comparison.by_the_log:
+            return comparison.verdict
+        return f"{comparison.verdict} (by the log: {comparison.by_the_log})"
+
+    @property
+    def _digits(self) -> int:
+        return decimals(value.mean for value in self.values.values())
+
+    def _against(self, name: str, description: str) -> str:
+        """Such as: better than what was done (0.411; 95 %: +0.041 to +0.066)."""
+        digits = self._digits
+        deciding = self.comparisons[name].deciding
         other = f"{self.values[name].mean:.{digits}f}"
-        mean = f"{difference.mean:+.{digits}f}"
-        low = f"{difference.low:+.{digits}f}"
-        high = f"{difference.high:+.{digits}f}"
-        return f"{phrase} {description} ({other}; {mean} [{low}, {high}])"
+        level = f"{100 * deciding.level:g} %"
+        interval = f"{deciding.low:+.{digits}f} to {deciding.high:+.{digits}f}"
+        return f"{self._phrase(name)} {description} ({other}; {level}: {interval})"
+
+    def _phrase(self, name: str) -> str:
+        """The verdict by the log as part of a sentence, such as "better than"."""
+        by_the_log = " by the log" if self.objections else ""
+        comparison = self.comparisons[name]
+        if comparison.by_the_log != "cannot tell":
+            return f"{comparison.by_the_log}{by_the_log} than"
+
+        # An interval that excludes zero says something, though not enough.
+        deciding = comparison.deciding
+        is_known = self.samples >= self.thresholds.min_samples
+        margin = f"{self.margin:.4g}"
+        if is_known and -self.margin <= deciding.low and deciding.high <= self.margin:
+            return f"within {margin}{by_the_log} of"
+        if is_known and deciding.low > 0:
+            return f"better{by_the_log}, but not certainly by more than {margin}, than"
+        if is_known and deciding.high < 0:
+            return f"worse{by_the_log}, but not certainly by more than {margin}, than"
+        return f"not distinguishable{by_the_log} from"
+
+    def _warning(self) -> str:
+        """Why the alarm was raised."""
+        if self.alarm.chance_of_harm > self.alarm.threshold:
+            chance = f"{100 * self.alarm.chance_of_harm:.0f} %"
+            return f"Warning: with a chance of {chance} it is worse than acting at random."
+        return "Warning: it may do worse than what was done."
+
+    # As data.
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
+        comparisons = {name: each.to_dict() for name, each in self.comparisons.items()}
         return {
+            "sentence": self.sentence,
             "values": _dicts(self.values),
+            "comparisons": comparisons,
             "differences": _dicts(self.differences),
-            "verdict": dict(self.verdict),
-            "alarm": self.alarm,
+            "verdict": self.verdict,
+            "alarm": self.alarm.to_dict(),
+            "objections": [objection.to_dict() for objection in self.objections],
+            "margin": self.margin,
+            "margin_choice": self.thresholds.margin_choice,
+            "unit": self.unit,
             "support": self.support.to_dict(),
             "measure": self.measure,
             "samples": self.samples,
             "samples_requested": self.samples_requested,
             "thresholds": asdict(self.thresholds),
+            "visits": {name: dict(shares) for name, shares in self.visits.items()},
+            "in_sample": _dicts(self.in_sample),
             "estimates": _dicts(self.estimates),
         }
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """A row with mean, low and high for each value, each difference and each estimate."""
+        """A row with mean, low, high and level for each value, difference and estimate."""
+        deciding = {f"to_{name}": each.deciding for name, each in self.comparisons.items()}
         kinds: dict[str, Mapping[str, Interval]] = {
             "value": self.values,
+            "in-sample value": self.in_sample,
             "difference": self.differences,
+            "deciding difference": deciding,
             "estimate": self.estimates,
         }
         columns: dict[str, list[Any]] = {
@@ -185,21 +285,54 @@ class Evaluation:
             "mean": [],
             "low": [],
             "high": [],
+            "level": [],
         }
         for kind, intervals in kinds.items():
             for name, interval in intervals.items():
                 numbers = interval.to_dict()
                 columns["quantity"].append(kind)
                 columns["of"].append(name)
-                for number in ("mean", "low", "high"):
+                for number in ("mean", "low", "high", "level"):
                     columns[number].append(numbers[number])
         return to_frame(columns, backend or self.backend)
 
     def _repr_html_(self) -> str:
-        rows = {}
-        for name, value in self.values.items():
-            rows[name] = {"mean": value.mean, "low": value.low, "high": value.high}
-        return number_table(rows, self.sentence)
+        # Values, with those on the records that were learned from where both are known.
+        values = {name: _cells(value) for name, value in self.values.items()}
+        for name, value in self.in_sample.items():
+            values[f"{name}, in sample"] = _cells(value)
+
+        # Differences that decide.
+        differences: dict[str, dict[str, float | str]] = {}
+        for name, comparison in self.comparisons.items():
+            differences[f"new - {name}"] = {
+                **_cells(comparison.deciding),
+                "chance better": comparison.chance_better,
+                "verdict": self.verdict_in_words(name),
+            }
+        return (
+            number_table(values, self.sentence)
+            + number_table(differences, self.margin_in_words)
+            + paragraph(self.alarm_in_words)
+        )
+
+
+def unit_of(records: int, episodes: int | None) -> str:
+    """What an evaluation rests on, in words.
+
+    >>> unit_of(3862, 133)
+    '133 episodes, 3,862 records'
+    """
+    of_records = f"{records:,} {'record' if records == 1 else 'records'}"
+    if episodes is None:
+        return of_records
+    return f"{episodes:,} {'episode' if episodes == 1 else 'episodes'}, {of_records}"
+
+
+def _cells(interval: Interval) -> dict[str, float | str]:
+    """Columns of an HTML table, with the level in the names of the bounds."""
+    level = f"{100 * interval.level:g} %"
+    return {"mean": interval.mean, f"{level} low": interval.low, f"{level} high": interval.high}
 
 
 def _dicts(intervals: Mapping[str, Interval]) -> dict[str, dict[str, Any]]:

@@ -1,16 +1,24 @@
 """Verdict and alarm: what samples of paired differences say about a rule.
 
-A *difference* is the value of the new rule minus that of another rule on the same sampled model.
-The verdict against that rule is *better* or *worse* where a central interval of the differences
-lies on one side of zero, and *cannot tell* where it contains zero. The alarm warns of negative
-transfer: the new rule may do harm.
+A *difference* is the value of the new rule minus that of a reference, such as what was done, on the
+same sampled model. With ``[low, high]``, the central interval of the differences that decides, the
+verdict against that reference is
+
+    *better*        if  low > margin,
+    *worse*         if  high < -margin,
+    *cannot tell*   otherwise.
+
+The *margin* is the smallest difference that matters. Objections to the comparison (see
+`evaluation.objections`) turn any verdict into *cannot tell*; what the samples say on their own is
+kept as the verdict *by the log*. The *alarm* warns of negative transfer: the new rule may do harm.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass
+from math import isfinite
+from typing import Any, Literal
 
 from pastwise._numerics.arrays import FloatArray
 from pastwise._numerics.interval import Interval, require_level
@@ -21,82 +29,231 @@ Verdict = Literal["better", "worse", "cannot tell"]
 
 @dataclass(frozen=True)
 class Thresholds:
-    """How much the samples must agree.
-
-    The defaults of the levels and of the alarm were chosen on ``pastwise study calibration``, with
-    other seeds than those of the published table.
+    """How much the samples must agree, and how much of a difference matters.
 
     Attributes
     ----------
     level : float
-        Level of the intervals that are reported, and of the one that decides against acting at
-        random.
-    level_against_logged : float
-        Level of the interval that decides against what was done, and against any extra rule. It is
-        higher because the new rule was chosen for what looked good in the same log.
+        Level of the intervals that are reported.
+    deciding_level : float
+        Level of the interval that decides a verdict, against any reference. It is higher than that
+        of the reported intervals because a wrong verdict costs more than a missing one: at 0.95,
+        one sample in forty may contradict it.
+    margin_share : float
+        Smallest difference that matters, as a share of the range of the utility. One hundredth is
+        one epoch in a hundred spent in a preferred state instead of another.
+    margin : float, optional
+        Smallest difference that matters, in the unit of the measure; it overrides
+        ``margin_share``.
     min_samples : int
         Fewer samples give no verdict. Below 40, no sample lies outside a 95 % interval.
     alarm_probability : float
-        The alarm is raised where the new rule is worse than acting at random with a larger
-        probability than this. With 0.3 it missed a tenth of the harmful cases at 200 records; with
-        0.2 it was raised in a fifth of the harmless cases at 60 records.
+        The alarm is raised where the new rule is worse than acting at random, by more than the
+        margin, with a larger probability than this. Chosen on ``pastwise study calibration``, with
+        other seeds than those of the published table: with 0.3 it missed a tenth of the harmful
+        cases at 200 records; with 0.2 it was raised in a fifth of the harmless cases at 60 records.
     """
 
     level: float = 0.9
-    level_against_logged: float = 0.95
+    deciding_level: float = 0.95
+    margin_share: float = 0.01
+    margin: float | None = None
     min_samples: int = 40
     alarm_probability: float = 0.25
 
     def __post_init__(self) -> None:
         require_level("level", self.level)
-        require_level("level_against_logged", self.level_against_logged)
+        require_level("deciding_level", self.deciding_level)
         require_level("alarm_probability", self.alarm_probability)
+        require_margin("margin_share", self.margin_share)
+        if self.margin is not None:
+            require_margin("margin", self.margin)
         if self.min_samples < 1:
             raise ParameterError(f"min_samples must be at least 1, not {self.min_samples}")
 
-    def level_against(self, name: str) -> float:
-        """Level of the interval that decides the verdict against a rule."""
-        return self.level if name == "random" else self.level_against_logged
+    def margin_for(self, utility_range: float) -> float:
+        """The smallest difference that matters, in the unit of the measure.
+
+        Parameters
+        ----------
+        utility_range : float
+            Largest minus smallest utility.
+        """
+        if self.margin is not None:
+            return float(self.margin)
+        return self.margin_share * utility_range
+
+    @property
+    def margin_choice(self) -> str:
+        """How the margin was chosen, in words."""
+        if self.margin is not None:
+            return "as requested"
+        return f"{100 * self.margin_share:g} % of the range of the utility"
+
+
+def require_margin(name: str, margin: float) -> None:
+    """Refuse a smallest difference that is none."""
+    if not isfinite(margin) or margin < 0:
+        raise ParameterError(f"{name} must be a finite number that is not negative, not {margin}")
 
 
 DEFAULT_THRESHOLDS = Thresholds()
 
 
-def side_of_zero(difference: Interval) -> Verdict:
-    """On which side of zero the whole interval of a difference lies."""
-    if difference.low > 0:
+@dataclass(frozen=True)
+class Comparison:
+    """The new rule compared with a reference.
+
+    Attributes
+    ----------
+    reference : str
+        Name of the rule that the new one is compared with.
+    difference : Interval
+        Value of the new rule minus that of the reference, at the reported level.
+    deciding : Interval
+        The same difference at the level that decides.
+    by_the_log : Verdict
+        What the deciding interval and the margin say.
+    verdict : Verdict
+        The same, or ``cannot tell`` where the comparison is not fair.
+    chance_better : float
+        Share of the samples in which the new rule has the larger value.
+    """
+
+    reference: str
+    difference: Interval
+    deciding: Interval
+    by_the_log: Verdict
+    verdict: Verdict
+    chance_better: float
+
+    @classmethod
+    def of_samples(
+        cls,
+        reference: str,
+        samples: FloatArray,
+        margin: float,
+        thresholds: Thresholds = DEFAULT_THRESHOLDS,
+        *,
+        is_fair: bool = True,
+    ) -> Comparison:
+        """The comparison that samples [n] of the difference make.
+
+        Parameters
+        ----------
+        margin : float
+            Smallest difference that matters; see `Thresholds.margin_for`.
+        is_fair : bool
+            Whether there are no objections.
+        """
+        deciding = Interval.of_samples(samples, thresholds.deciding_level)
+        by_the_log: Verdict = "cannot tell"
+        if len(samples) >= thresholds.min_samples:
+            by_the_log = decide(deciding, margin)
+        return cls(
+            reference=reference,
+            difference=Interval.of_samples(samples, thresholds.level),
+            deciding=deciding,
+            by_the_log=by_the_log,
+            verdict=by_the_log if is_fair else "cannot tell",
+            chance_better=float((samples > 0).mean()),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "reference": self.reference,
+            "difference": self.difference.to_dict(),
+            "deciding": self.deciding.to_dict(),
+            "by_the_log": self.by_the_log,
+            "verdict": self.verdict,
+            "chance_better": self.chance_better,
+        }
+
+
+def decide(deciding: Interval, margin: float) -> Verdict:
+    """On which side of the margin the whole interval of a difference lies."""
+    if deciding.low > margin:
         return "better"
-    if difference.high < 0:
+    if deciding.high < -margin:
         return "worse"
     return "cannot tell"
 
 
-def verdicts(
-    differences: Mapping[str, FloatArray], thresholds: Thresholds = DEFAULT_THRESHOLDS
-) -> dict[str, Verdict]:
-    """The verdict on the new rule against each other rule.
+def compare(
+    differences: Mapping[str, FloatArray],
+    margin: float,
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+    *,
+    is_fair: bool = True,
+) -> dict[str, Comparison]:
+    """The new rule compared with each reference; see `Comparison.of_samples`.
 
     Parameters
     ----------
-    differences : name -> [samples]
-        Value of the new rule minus that of the named one.
+    differences : reference -> [samples]
+        Value of the new rule minus that of the reference.
     """
-    result: dict[str, Verdict] = {}
-    for name, samples in differences.items():
-        if len(samples) < thresholds.min_samples:
-            result[name] = "cannot tell"
-        else:
-            interval = Interval.of_samples(samples, thresholds.level_against(name))
-            result[name] = side_of_zero(interval)
-    return result
+    comparisons = {}
+    for reference, samples in differences.items():
+        comparisons[reference] = Comparison.of_samples(
+            reference, samples, margin, thresholds, is_fair=is_fair
+        )
+    return comparisons
 
 
-def is_alarming(
-    differences: Mapping[str, FloatArray], thresholds: Thresholds = DEFAULT_THRESHOLDS
-) -> bool:
-    """Whether negative transfer is likely, by the differences to ``logged`` and ``random``."""
-    probability_of_harm = (differences["random"] < 0).mean()
-    if probability_of_harm > thresholds.alarm_probability:
-        return True
-    to_logged = Interval.of_samples(differences["logged"], thresholds.level)
-    return side_of_zero(to_logged) == "worse"
+@dataclass(frozen=True)
+class Alarm:
+    """Whether negative transfer is likely. It counts as true where it is raised.
+
+    Objections do not silence it: a comparison that is not fair is no reason to be calm.
+
+    Attributes
+    ----------
+    chance_of_harm : float
+        Share of the samples in which the rule is worse than acting at random by more than the
+        margin.
+    threshold : float
+        A larger chance raises the alarm.
+    worse_than_logged : bool
+        Whether the rule is worse than what was done, by the log; this raises the alarm too.
+    """
+
+    chance_of_harm: float
+    threshold: float
+    worse_than_logged: bool
+
+    @classmethod
+    def of_samples(
+        cls,
+        to_random: FloatArray,
+        to_logged: Comparison,
+        margin: float,
+        thresholds: Thresholds = DEFAULT_THRESHOLDS,
+    ) -> Alarm:
+        """The alarm that a comparison makes.
+
+        Parameters
+        ----------
+        to_random : [samples]
+            Value of the new rule minus that of acting at random.
+        to_logged : Comparison
+            With what was done.
+        """
+        return cls(
+            chance_of_harm=float((to_random < -margin).mean()),
+            threshold=thresholds.alarm_probability,
+            worse_than_logged=to_logged.by_the_log == "worse",
+        )
+
+    @property
+    def raised(self) -> bool:
+        """Whether harm is likely."""
+        return self.chance_of_harm > self.threshold or self.worse_than_logged
+
+    def __bool__(self) -> bool:
+        return self.raised
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {"raised": self.raised, **asdict(self)}

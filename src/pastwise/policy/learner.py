@@ -464,8 +464,8 @@ class TransferLearner:
             Where episodes start; by default as in the log, see
             `evaluation.criterion.initial_distribution`.
         options
-            ``horizon``, ``samples``, ``rules``, ``background``, ``seed``, ``thresholds``,
-            ``max_states``, ``on_step``; see `evaluation.evaluate.evaluate_rule`.
+            ``horizon``, ``samples``, ``rules``, ``background``, ``seed``, ``margin``,
+            ``thresholds``, ``max_states``, ``on_step``; see `evaluation.evaluate.evaluate_rule`.
         """
         policy = self._fitted
         require_state_limit(len(policy.log.states), options.get("max_states", MAX_STATES))

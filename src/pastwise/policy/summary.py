@@ -12,7 +12,8 @@ from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import key_of
 from pastwise.errors import PastwiseError
 from pastwise.evaluation.evaluate import MAX_STATES
-from pastwise.evaluation.verdict import Verdict
+from pastwise.evaluation.objections import Objection
+from pastwise.evaluation.verdict import Alarm, Verdict
 from pastwise.goals.goal import Goal
 from pastwise.policy.learner import TransferLearner
 from pastwise.policy.rule import Rule
@@ -63,27 +64,48 @@ class QuickVerdict:
         The verdict as a sentence, or why there is none.
     logged, random : Verdict, optional
         Against what was done, and against acting at random; None without a verdict.
-    alarm : bool, optional
+    alarm : Alarm, optional
         Whether negative transfer is likely.
+    margin : float, optional
+        Smallest difference that matters, in the unit of the measure.
+    objections : tuple of Objection
+        Why the comparisons are not fair.
     """
 
     sentence: str
     logged: Verdict | None = None
     random: Verdict | None = None
-    alarm: bool | None = None
+    alarm: Alarm | None = None
+    margin: float | None = None
+    objections: tuple[Objection, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; without a verdict, the sentence alone."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        if self.alarm is None:
+            return {"sentence": self.sentence}
+        return {
+            "sentence": self.sentence,
+            "logged": self.logged,
+            "random": self.random,
+            "alarm": self.alarm.to_dict(),
+            "margin": self.margin,
+            "objections": [objection.to_dict() for objection in self.objections],
+        }
 
 
 def quick_verdict(
-    learner: TransferLearner, *, samples: int = 400, max_states: int = 300
+    learner: TransferLearner,
+    *,
+    margin: float | None = None,
+    samples: int = 400,
+    max_states: int = 300,
 ) -> QuickVerdict:
     """A verdict in a second or two, on the log that the rule was learned from.
 
     Parameters
     ----------
+    margin : float, optional
+        Smallest difference that matters; see `evaluation.evaluate.evaluate_rule`.
     samples : int
         Sampled models. With 400 of them, ten lie outside a 95 % interval on either side.
     max_states : int
@@ -96,7 +118,7 @@ def quick_verdict(
             sentence += "; run pastwise evaluate for one, which takes longer"
         return QuickVerdict(f"{sentence}.")
     try:
-        result = learner.evaluate(samples=samples)
+        result = learner.evaluate(samples=samples, margin=margin)
     except PastwiseError as error:
         return QuickVerdict(f"No verdict: {error}.")
     return QuickVerdict(
@@ -104,6 +126,8 @@ def quick_verdict(
         logged=result.verdict["logged"],
         random=result.verdict["random"],
         alarm=result.alarm,
+        margin=result.margin,
+        objections=result.objections,
     )
 
 

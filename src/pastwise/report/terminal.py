@@ -211,9 +211,12 @@ def value_table(evaluation: Evaluation) -> Table:
         table.add_column(column, justify="right")
     digits = decimals(value.mean for value in evaluation.values.values()) + 1
 
-    # Values on sampled models.
+    # Values on sampled models, with those on the records that were learned from next to them.
     for name, value in evaluation.values.items():
-        table.add_row(name, *_interval_cells(value, digits))
+        table.add_row(_cell(name), *_interval_cells(value, digits))
+        if name in evaluation.in_sample:
+            in_sample = _interval_cells(evaluation.in_sample[name], digits)
+            table.add_row("  on the records learned from", *in_sample, style="dim")
 
     # Estimates from logged episodes, where they were requested.
     for name, estimate in evaluation.estimates.items():
@@ -224,6 +227,37 @@ def value_table(evaluation: Evaluation) -> Table:
             unseen = f"{100 * estimate.without_overlap:.0f} % of its decisions were never logged"
             table.add_row(f"  rests on {episodes}; {unseen}", style="dim")
     return table
+
+
+def comparison_table(evaluation: Evaluation) -> Table:
+    """The new policy compared with each reference: the interval that decides, and the verdict."""
+    from rich.table import Table
+
+    level = f"{100 * evaluation.thresholds.deciding_level:g} %"
+    table = Table(title=f"New policy minus others: mean and {level} interval")
+    table.add_column("policy")
+    for column in ("mean", "low", "high", "better in"):
+        table.add_column(column, justify="right")
+    table.add_column("verdict")
+    if evaluation.objections:
+        table.add_column("by the log")
+    digits = decimals(value.mean for value in evaluation.values.values()) + 1
+    for name, comparison in evaluation.comparisons.items():
+        chance = f"{100 * comparison.chance_better:.1f} %"
+        numbers = _interval_cells(comparison.deciding, digits, sign="+")
+        words = [comparison.verdict]
+        if evaluation.objections:
+            words.append(comparison.by_the_log)
+        table.add_row(_cell(name), *numbers, chance, *words)
+    return table
+
+
+def verdict_lines(evaluation: Evaluation) -> list[str]:
+    """Margin, alarm and objections of an evaluation, a line each."""
+    lines = [evaluation.margin_in_words, evaluation.alarm_in_words]
+    for objection in evaluation.objections:
+        lines.append(f"Not a fair comparison ({objection.code}): {objection.message}.")
+    return lines
 
 
 def support_table(support: EvaluationSupport) -> Table:
@@ -243,10 +277,17 @@ def support_table(support: EvaluationSupport) -> Table:
     return table
 
 
-def _interval_cells(interval: Interval, digits: int) -> list[str]:
-    """Mean, low and high as text."""
+def _interval_cells(interval: Interval, digits: int, sign: str = "") -> list[str]:
+    """Mean, low and high as text.
+
+    Parameters
+    ----------
+    sign : str
+        "+" shows the sign of positive numbers too.
+    """
+    layout = f"{sign}.{digits}f"
     numbers = (interval.mean, interval.low, interval.high)
-    return [f"{number:.{digits}f}" if isfinite(number) else "undefined" for number in numbers]
+    return [format(number, layout) if isfinite(number) else "undefined" for number in numbers]
 
 
 @contextmanager

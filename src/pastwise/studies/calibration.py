@@ -27,7 +27,7 @@ from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Transitions
 from pastwise.evaluation.criterion import Criterion
 from pastwise.evaluation.values import rule_values, sample_values
-from pastwise.evaluation.verdict import DEFAULT_THRESHOLDS, Verdict, is_alarming, verdicts
+from pastwise.evaluation.verdict import DEFAULT_THRESHOLDS, Alarm, Verdict, compare
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods.base import AnyMethod
 from pastwise.methods.baselines import Scripted, behaviour_rule
@@ -61,6 +61,9 @@ PASTS: Mapping[str, tuple[int, ...] | None] = {
 
 Today's goal prefers the first state.
 """
+
+UTILITY_RANGE = 1.0
+"""The utility is 1 in the preferred state and 0 elsewhere."""
 
 HARMFUL_DIFFERENCE = 0.03
 """TL is harmful if it is worse than random by this share of time, 3 visits in 100."""
@@ -172,18 +175,21 @@ def _outcome(values: FloatArray, truth: FloatArray) -> Outcome:
     differences = {"logged": new - logged, "random": new - random}
     true_to_logged = true_new - true_logged
     true_to_random = true_new - true_random
-    stated = verdicts(differences)
+    margin = DEFAULT_THRESHOLDS.margin_for(UTILITY_RANGE)
+    comparisons = compare(differences, margin)
+    to_logged = comparisons["logged"].verdict
+    to_random = comparisons["random"].verdict
     return Outcome(
         cover_new=_covers(new, true_new),
         cover_logged=_covers(logged, true_logged),
         cover_random=_covers(random, true_random),
         cover_to_random=_covers(differences["random"], true_to_random),
         cover_to_logged=_covers(differences["logged"], true_to_logged),
-        wrong_to_random=_is_wrong(stated["random"], true_to_random),
-        wrong_to_logged=_is_wrong(stated["logged"], true_to_logged),
-        decided_to_random=stated["random"] != "cannot tell",
-        decided_to_logged=stated["logged"] != "cannot tell",
-        alarm=is_alarming(differences),
+        wrong_to_random=_is_wrong(to_random, true_to_random),
+        wrong_to_logged=_is_wrong(to_logged, true_to_logged),
+        decided_to_random=to_random != "cannot tell",
+        decided_to_logged=to_logged != "cannot tell",
+        alarm=Alarm.of_samples(differences["random"], comparisons["logged"], margin).raised,
         harmful=true_to_random <= -HARMFUL_DIFFERENCE,
         harmless=true_to_random >= 0,
     )

@@ -1,0 +1,60 @@
+"""A hand-made evaluation, and stand-ins for what evaluations are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pastwise._numerics.arrays import IntArray
+from pastwise._numerics.interval import Interval
+from pastwise.evaluation.result import Evaluation, EvaluationSupport
+from pastwise.evaluation.verdict import Alarm, Comparison, Verdict
+
+
+@dataclass(frozen=True)
+class EpisodeStandIn:
+    """Numbers of episodes, chosen freely."""
+
+    number: int = 0
+    records: int = 0
+    several: int = 0
+    varied: int = 0
+    by_action: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+
+def comparison(
+    reference: str, mean: float, low: float, high: float, by_the_log: Verdict
+) -> Comparison:
+    """A comparison to which nobody objects; its reported interval is a little narrower."""
+    narrower = 0.1 * (high - low)
+    return Comparison(
+        reference=reference,
+        difference=Interval(mean, low + narrower, high - narrower, 0.9),
+        deciding=Interval(mean, low, high, 0.95),
+        by_the_log=by_the_log,
+        verdict=by_the_log,
+        chance_better=0.99,
+    )
+
+
+EVALUATION = Evaluation(
+    values={
+        "new": Interval(0.464, 0.45, 0.48, 0.9),
+        "logged": Interval(0.411, 0.4, 0.42, 0.9),
+        "random": Interval(0.3, 0.28, 0.32, 0.9),
+        "optimum": Interval(0.6, 0.5, 0.7, 0.9),
+    },
+    comparisons={
+        "logged": comparison("logged", 0.053, 0.041, 0.066, "better"),
+        "random": comparison("random", 0.164, 0.1, 0.2, "better"),
+    },
+    alarm=Alarm(chance_of_harm=0.03, threshold=0.25, worse_than_logged=False),
+    objections=(),
+    margin=0.01,
+    unit="12 episodes, 440 records",
+    support=EvaluationSupport(440, 179.0, 208.1, 0.99, 5, ("hot",)),
+    measure="share of time as wanted",
+    samples=400,
+    samples_requested=400,
+)
