@@ -27,6 +27,7 @@ from pastwise.report.figures import (
     draw_policy,
     policy_heatmap,
     similarity_histogram,
+    value_plot,
 )
 from pastwise.report.text import markdown_table, write_csv
 from pastwise.theory.learning import StateSupport
@@ -298,3 +299,19 @@ def test_margin_alarm_and_objections_are_a_line_each() -> None:
         EVALUATION.alarm_in_words,
         "Not a fair comparison (little-support): only 25 % of the decisions were seen.",
     ]
+
+
+def test_the_plot_of_values_warns_where_they_are_no_fair_comparison() -> None:
+    objections = (Objection("little-support", "few"), Objection("few-episodes", "two"))
+    (axes,) = value_plot(replace(EVALUATION, objections=objections)).axes
+    assert axes.get_title() == "not a fair comparison: little-support, few-episodes"
+    (axes,) = value_plot(EVALUATION).axes
+    assert axes.get_title() == ""
+
+
+def test_the_plot_of_values_marks_what_was_judged_in_sample() -> None:
+    in_sample = {"new": Interval(0.5, 0.4, 0.6, 0.9)}
+    (axes,) = value_plot(replace(EVALUATION, in_sample=in_sample)).axes
+    hollow = [line for line in axes.get_lines() if line.get_fillstyle() == "none"]
+    places = [(line.get_xdata(), line.get_ydata()) for line in hollow]
+    assert places == [([0.5], [0])]

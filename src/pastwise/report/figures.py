@@ -211,17 +211,26 @@ def similarity_histogram(similarity: FloatArray, records: IntArray) -> Figure:
 
 
 def value_plot(evaluation: Evaluation) -> Figure:
-    """Mean and interval of each policy's value."""
+    """Mean and interval of each policy's value; hollow, those on the records learned from.
+
+    The title warns where the values are no fair comparison.
+    """
     values = evaluation.values
     figure, (axes,) = new_figure(COLUMN_WIDTH, 0.8 + 0.3 * len(values))
     for place, (name, value) in enumerate(values.items()):
         colour = NEW_RULE_COLOUR if name == "new" else colour_of(name)
         axes.plot([value.low, value.high], [place, place], color=colour, linewidth=2)
         axes.plot(value.mean, place, "o", color=colour, markersize=5)
+        if name in evaluation.in_sample:
+            in_sample = evaluation.in_sample[name].mean
+            axes.plot(in_sample, place, "o", color=colour, markersize=5, fillstyle="none")
     axes.set_yticks(range(len(values)), list(values))
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     axes.grid(axis="x", color="0.92", linewidth=0.6)
     level = f"{100 * evaluation.thresholds.level:g} %"
     axes.set_xlabel(f"{evaluation.measure} (mean and {level} interval)", fontsize=7)
+    if evaluation.objections:
+        codes = ", ".join(objection.code for objection in evaluation.objections)
+        axes.set_title(f"not a fair comparison: {codes}", fontsize=7)
     return figure
