@@ -110,6 +110,14 @@ def test_an_action_that_the_rule_hardly_takes_does_not_matter() -> None:
     assert codes(objections(hardly, MIXED, rare, min_share=0.09)) == ["few-episodes"]
 
 
+def test_a_long_label_is_shortened() -> None:
+    long = Space(("x" * 10_000, "rest"))
+    counts = TransitionCounts.from_records([0, 1] * 10, [0, 1] * 10, [1, 0] * 10, STATES, long)
+    visits = np.array([[0.5, 0.0], [0.0, 0.5]])
+    (found,) = objections(visits, counts, episodes(by_action=np.array([1, 20])))
+    assert len(found.message) < 400
+
+
 @pytest.mark.parametrize(("number", "by_action"), [(1, 1), (2, 1), (2, 2), (3, 2), (4, 2)])
 def test_a_few_long_episodes_are_no_reason(number: int, by_action: int) -> None:
     long = episodes(

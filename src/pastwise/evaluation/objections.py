@@ -17,6 +17,7 @@ import numpy as np
 from pastwise._numerics.arrays import FloatArray, IntArray
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import key_of
+from pastwise.errors import shortened
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ def _few_episodes(
     share = visits.sum(axis=0)
     is_rare = (episodes.by_action <= max_episodes) & (2 * episodes.by_action < episodes.number)
     for action in np.flatnonzero((share >= min_share) & is_rare).tolist():
-        name = key_of(counts.actions.labels[action])
+        name = shortened(key_of(counts.actions.labels[action]), 200)
         yield Objection(
             "few-episodes",
             f"{100 * share[action]:.0f} % of the rule's decisions are {name}, which was done in "
