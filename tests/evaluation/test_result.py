@@ -7,8 +7,9 @@ from math import inf, nan
 import pytest
 
 from pastwise._numerics.interval import Interval
+from pastwise.evaluation.estimate import Estimate
 from pastwise.evaluation.objections import Objection
-from pastwise.evaluation.result import Estimate, unit_of
+from pastwise.evaluation.result import unit_of
 from pastwise.evaluation.verdict import Alarm, Thresholds, Verdict
 from tests.helpers.evaluations import EVALUATION, comparison
 
@@ -118,7 +119,22 @@ def test_the_unit_is_counted() -> None:
 
 
 def test_the_plain_form_is_json_even_where_estimates_are_undefined() -> None:
-    estimate = Estimate(nan, -inf, inf, 0.9, 0.0, 1.0, "Relies on nothing.")
+    estimate = Estimate(
+        nan,
+        -inf,
+        inf,
+        0.9,
+        effective_episodes=0.0,
+        smallest_effective_episodes=0.0,
+        without_overlap=1.0,
+        possible_low=0.0,
+        possible_high=12.0,
+        assumption="Relies on nothing.",
+        folds=5,
+        in_sample=nan,
+        difference=Interval(nan, -inf, inf, 0.9),
+        why_not="no logged episode could have been the rule's",
+    )
     evaluation = replace(
         OVERRULED,
         estimates={"importance sampling": estimate},
@@ -168,8 +184,16 @@ def test_the_plain_form_is_json_even_where_estimates_are_undefined() -> None:
         "low": None,
         "high": None,
         "level": 0.9,
+        "usable": False,
+        "why_not": "no logged episode could have been the rule's",
+        "difference": {"mean": None, "low": None, "high": None, "level": 0.9},
+        "in_sample": None,
+        "folds": 5,
         "effective_episodes": 0.0,
+        "smallest_effective_episodes": 0.0,
         "without_overlap": 1.0,
+        "possible_low": 0.0,
+        "possible_high": 12.0,
         "assumption": "Relies on nothing.",
     }
 

@@ -48,7 +48,7 @@ from pastwise.report.terminal import progress, spinner
 
 if TYPE_CHECKING:
     from pastwise.data.counts import TransitionCounts
-    from pastwise.evaluation.result import Estimate
+    from pastwise.evaluation.estimate import Estimate
     from pastwise.policy.learner import TransferLearner
     from pastwise.policy.summary import PolicySummary
 
@@ -309,7 +309,8 @@ def _show_policy(summary: PolicySummary, output: Path | None, as_json: bool) -> 
 @click.option(
     "--importance",
     is_flag=True,
-    help="Also estimate by importance sampling, from the episodes of the log.",
+    help="Also estimate from the episodes of the log, cross-fitted: importance sampling and "
+    "doubly robust. Estimates that rest on too little are marked as unusable.",
 )
 @click.option(
     "--propensity", help="With --importance: column with the probability of the logged action."
@@ -357,7 +358,7 @@ def evaluate(
     with _warning_lines(), spinner("Reading"):
         counts = load_counts(log)[0] if is_counts_file(log) else learner.count(log)
         if needs_episodes:
-            estimates = learner.estimates(log, horizon, propensity, counts)
+            estimates = learner.estimates(log, horizon, propensity)
 
     # Compare on sampled models.
     with progress("Sampling", samples) as advance:

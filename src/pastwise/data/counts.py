@@ -455,6 +455,39 @@ class TransitionCounts:
             weight_squared=self.weight_squared[chosen],
         )
 
+    def contains(self, other: TransitionCounts) -> bool:
+        """Whether each transition of another log, over the same indices, is here as often."""
+        return bool((self._records_of(other.key) >= other.records).all())
+
+    def without(self, other: TransitionCounts) -> TransitionCounts:
+        """The same with fewer records: those of another log over the same indices.
+
+        Only the numbers of its records matter. Of each transition, as many records as it has are
+        taken away, or all if there are fewer; where weights differ, each takes the mean weight.
+
+        >>> states, actions = Space.of_size(2), Space.of_size(1)
+        >>> both = TransitionCounts.from_records([0, 0, 1], [0, 0, 0], [1, 1, 0], states, actions)
+        >>> one = TransitionCounts.from_records([0, 1], [0, 0], [1, 0], states, actions)
+        >>> both.without(one).records.tolist()
+        [1]
+        """
+        records = np.maximum(self.records - other._records_of(self.key), 0)
+        share = records / np.maximum(self.records, 1)
+        fewer = replace(
+            self,
+            records=records,
+            weight=self.weight * share,
+            weight_squared=self.weight_squared * share,
+        )
+        return fewer.where(records > 0)
+
+    def _records_of(self, key: IntArray) -> IntArray:
+        """Number of records of some transitions, by key."""
+        if len(self.key) == 0:
+            return np.zeros(len(key), dtype=np.int64)
+        place = np.minimum(np.searchsorted(self.key, key), len(self.key) - 1)
+        return np.where(self.key[place] == key, self.records[place], 0)
+
     def ending_in(self, terminal: IntArray) -> TransitionCounts:
         """The counts with these terminal states, and without the records that leave one."""
         terminal = np.unique(terminal)

@@ -48,6 +48,9 @@ class Episodes:
         0, 1, ... in each episode.
     propensity : [N], optional
         Probability with which the logged action was taken, in (0, 1].
+    unit : [N], optional
+        What each record was sampled with, such as the person or the day of the log, where that was
+        split into several episodes. By default every episode is a unit of its own.
 
     Examples
     --------
@@ -68,6 +71,7 @@ class Episodes:
     episode: IntArray
     step: IntArray
     propensity: FloatArray | None = None
+    unit: IntArray | None = None
 
     def __post_init__(self) -> None:
         # Columns: of one length, not empty, without negative indices.
@@ -91,6 +95,9 @@ class Episodes:
         self._refuse(is_out_of_order, "is out of order: sort by episode and step")
         is_broken = continues & (np.roll(self.next_state, 1) != self.state)
         self._refuse(is_broken, "does not start where the record before it led to")
+        if self.unit is not None:
+            is_mixed = continues & (np.roll(self.unit, 1) != self.unit)
+            self._refuse(is_mixed, "is of another unit than the record before it")
 
         # Propensities are probabilities of actions that were taken.
         if self.propensity is not None:
@@ -119,6 +126,28 @@ class Episodes:
     def length(self) -> IntArray:
         """Number of records of each episode: [E]."""
         return np.bincount(self.episode)
+
+    @property
+    def unit_of_episode(self) -> IntArray:
+        """Unit of each episode, numbered from 0 without gaps: [E]."""
+        if self.unit is None:
+            return np.arange(self.number)
+        _, unit = np.unique(self.unit[self.step == 0], return_inverse=True)
+        return np.asarray(unit)
+
+    def where(self, chosen: BoolArray) -> Episodes:
+        """Some of the episodes, by a mask [E]; they are numbered anew."""
+        is_kept = chosen[self.episode]
+        number = np.cumsum(chosen) - 1
+        return Episodes(
+            state=self.state[is_kept],
+            action=self.action[is_kept],
+            next_state=self.next_state[is_kept],
+            episode=number[self.episode[is_kept]],
+            step=self.step[is_kept],
+            propensity=None if self.propensity is None else self.propensity[is_kept],
+            unit=None if self.unit is None else self.unit[is_kept],
+        )
 
     def scores(self, score: FloatArray) -> FloatArray:
         """Score of each record: [S], or broadcastable to [S, A, S], -> [N]."""

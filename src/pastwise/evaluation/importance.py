@@ -16,213 +16,330 @@ the values of the rule on the model from step t on,
     mean_i V_0(state_0)
     + sum_t  sum_i weight_t (u_t - Q_t + V_{t+1}(next_state_t)) / sum_i weight_t.
 
-Both are the self-normalised sum of a *gain* under a *weight*, each [E, steps]; so is the plain
-mean, whose weights are one. The intervals are percentiles of a bootstrap over episodes, which keeps
-an estimated behaviour fixed; estimating it in every resample would make them narrower, if anything.
+*Cross-fitting.* A rule that is judged by the records that it was learned from looks better than it
+is. The episodes are split into folds. For the episodes of each fold, the rule (if it was learned
+from this log), the behaviour (unless propensities were logged) and the model are learned without
+them. The weights and residuals of all folds are then pooled in one sum. It estimates the mean value
+of the rules of the folds, each of which has seen a little less than the rule of the whole log.
+
+*Interval.* Both estimates are the self-normalised sum of a *gain* under a *weight*, each
+[E, columns]; so is the plain mean, whose weights are one. The intervals are percentiles of a
+bootstrap over units (the log's episodes) that keeps fixed what was learned. All estimates share
+their resamples, so differences to the logged value are paired.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pastwise._numerics.arrays import FloatArray, broadcast, group_sum, log
+from pastwise._numerics.arrays import FloatArray, IntArray, broadcast, group_sum, log
 from pastwise._numerics.checks import checked_probabilities, require_memory
-from pastwise._numerics.interval import require_level
+from pastwise._numerics.interval import Interval
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Episodes
+from pastwise.data.space import Space
 from pastwise.errors import ParameterError
-from pastwise.evaluation.result import Estimate
+from pastwise.evaluation.estimate import (
+    DEFAULT_OPTIONS,
+    Estimate,
+    EstimateOptions,
+    why_not,
+)
 from pastwise.models.base import TransitionModel
 from pastwise.models.learned import LearnedModel
 from pastwise.theory.fpd import require_horizon
 
+LOGGED = "logged"
+IMPORTANCE = "importance sampling"
+DOUBLY_ROBUST = "doubly robust"
 
-@dataclass(frozen=True)
-class Bootstrap:
-    """How the intervals are made.
+NEEDED_FOR_SPREAD = 2.0
+"""Fewer effective episodes have no spread to resample: their interval is the whole line."""
+
+
+@dataclass(frozen=True, eq=False)
+class FixedRule:
+    """A rule that was not learned from the episodes that judge it: [S, A]."""
+
+    probabilities: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedRule:
+    """A rule that was learned from the episodes that judge it, perhaps among others.
 
     Attributes
     ----------
-    resamples : int
-        Number of bootstrap samples. 1,000 leave 50 in each tail of a 90 % interval.
-    level : float
-        Nominal probability of the interval; the default is that of all other intervals.
-    min_effective_episodes : float
-        Fewer have no spread to resample, so the interval is the whole line.
+    probabilities : [S, A]
+        As learned from all of them.
+    learn_without : function
+        Takes the counts of some of the episodes (one for each record, without labels) and returns
+        the rule [S, A] that is learned from everything else.
     """
 
-    resamples: int = 1000
-    level: float = 0.9
-    min_effective_episodes: float = 2.0
-
-    def __post_init__(self) -> None:
-        if self.resamples < 1:
-            raise ParameterError(f"at least one resample is needed, not {self.resamples}")
-        require_level("level", self.level)
-
-
-DEFAULT_BOOTSTRAP = Bootstrap()
+    probabilities: FloatArray
+    learn_without: Callable[[TransitionCounts], FloatArray]
 
 
 def episode_estimates(
-    rule: FloatArray, episodes: Episodes, log: TransitionCounts, utility: FloatArray, horizon: int
+    episodes: Episodes,
+    rule: FixedRule | LearnedRule,
+    utility: FloatArray,
+    horizon: int,
+    *,
+    terminal: IntArray | None = None,
+    model: TransitionModel | None = None,
+    options: EstimateOptions = DEFAULT_OPTIONS,
 ) -> dict[str, Estimate]:
     """Total utility of an episode up to the horizon: as logged, and of the rule by two estimators.
 
     Parameters
     ----------
-    rule : [S, A]
-    log : TransitionCounts
-        Counts of the episodes, for the model of the doubly robust estimate.
-    utility : [S], or broadcastable to [S, A, S]
-    """
-    # One pseudo-record in each row, spread over all next states.
-    model = LearnedModel(log, 1 / len(log.states))
-    return {
-        "logged": logged_value(episodes, utility, horizon),
-        "importance sampling": weighted_importance(episodes, rule, utility, horizon),
-        "doubly robust": doubly_robust(episodes, rule, utility, horizon, model),
-    }
-
-
-# Estimators.
-
-
-def weighted_importance(
-    episodes: Episodes,
-    rule: FloatArray,
-    utility: FloatArray,
-    horizon: int,
-    *,
-    rng: np.random.Generator | None = None,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
-) -> Estimate:
-    """Expected total utility of an episode under a rule, by weighted importance sampling.
-
-    Parameters
-    ----------
-    rule : [S, A]
+    episodes : Episodes
+        With or without propensities; those are used where there are any.
+    rule : FixedRule or LearnedRule
+        Whether the rule was learned from these episodes; if so, it is cross-fitted.
     utility : [S], or broadcastable to [S, A, S]
         Of arriving in each state, or of each transition.
     horizon : int
         Steps of an episode that count, at most.
-    rng : numpy.random.Generator, optional
-        For the bootstrap; one with a fixed seed by default, so that estimates share their
-        resamples.
+    terminal : [number], optional
+        States in which episodes end. How often they end elsewhere is estimated from the episodes.
+    model : TransitionModel, optional
+        Model of the doubly robust estimate; by default it is learned, and cross-fitted.
     """
-    steps = _checked_steps(episodes, utility, horizon, rule)
-    weight = episode_weights(episodes, rule, steps)
-    gain = episodes.table(episodes.scores(utility), steps)
-    overlap = unlogged_share(episodes, rule)
-    assumption = f"Relies on this: {_weights_assumption(episodes)}."
-    return _estimate(weight, gain, overlap, assumption, rng, bootstrap)
+    steps = _checked_steps(episodes, utility, horizon, rule.probabilities)
+    if terminal is None:
+        terminal = np.empty(0, dtype=np.int64)
+    question = _Question(
+        episodes, utility, steps, rule.probabilities.shape, terminal, model, options
+    )
+
+    # Learn everything that the estimates need, from all episodes and from those of other folds.
+    in_sample = question.parts(episodes, episodes, rule.probabilities)
+    num_units = int(episodes.unit_of_episode.max()) + 1
+    num_folds = min(options.folds, num_units)
+    parts = in_sample
+    if num_folds > 1:
+        parts = _cross_fitted(episodes, rule, question, num_folds)
+
+    # Self-normalised sums: of all episodes, and of resampled units.
+    sums = _weighted_sums(episodes, parts, utility, steps)
+    values = {name: float(_self_normalised(table.sum(axis=0))) for name, table in sums.items()}
+    resampled = _resampled_values(sums, options)
+    in_sample_sums = _weighted_sums(episodes, in_sample, utility, steps)
+
+    # What each estimate rests on.
+    without_overlap = float(parts.unlogged.mean())
+    possible = _possible_range(episodes, utility, steps)
+    estimates = {}
+    for name, table in sums.items():
+        learned = _learned_parts(name, rule, episodes, model)
+        effective = _kish(table[:, table.shape[1] // 2 :])
+        has_spread = effective[-1] >= NEEDED_FOR_SPREAD
+        value = _interval(values[name], resampled[name], has_spread, options.level)
+        difference = None
+        in_sample_value = None
+        if name != LOGGED:
+            difference = _interval(
+                values[name] - values[LOGGED],
+                resampled[name] - resampled[LOGGED],
+                has_spread,
+                options.level,
+            )
+        if learned:
+            in_sample_value = float(_self_normalised(in_sample_sums[name].sum(axis=0)))
+        estimate = Estimate(
+            value.mean,
+            value.low,
+            value.high,
+            value.level,
+            effective_episodes=float(effective[-1]),
+            smallest_effective_episodes=float(effective.min()),
+            without_overlap=0.0 if name == LOGGED else without_overlap,
+            possible_low=possible[0],
+            possible_high=possible[1],
+            assumption=_assumption(name, episodes, learned, num_folds),
+            folds=num_folds if learned else 1,
+            in_sample=in_sample_value,
+            difference=difference,
+        )
+        estimates[name] = replace(estimate, why_not=why_not(estimate, learned, options))
+    return estimates
 
 
-def doubly_robust(
-    episodes: Episodes,
-    rule: FloatArray,
-    utility: FloatArray,
-    horizon: int,
-    model: TransitionModel,
-    *,
-    rng: np.random.Generator | None = None,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
-) -> Estimate:
-    """Expected total utility of an episode under a rule, weighted doubly robust.
+# What is learned: from all episodes, or fold by fold.
 
-    See `weighted_importance` for the parameters. The model need not know how episodes end: that is
-    estimated from the log, see `ending_rate`. The interval takes the model as given.
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """What the estimates need to know of N records of E episodes.
+
+    Attributes
+    ----------
+    ratio : [N]
+        Probability of the logged action under the rule, divided by that under the behaviour.
+    unlogged : [N]
+        Probability that the rule gives, in the record's state, to actions never logged there.
+    residual : [N]
+        What the model did not predict: u - Q(state, action) + V(next_state).
+    start_value : [E]
+        V of the first state of each episode.
     """
-    steps = _checked_steps(episodes, utility, horizon, rule)
-    model_shape = (*model.shape, model.num_states, model.num_actions)
-    if rule.shape != model_shape:
-        raise ParameterError(
-            f"a rule of shape {rule.shape} does not fit a model of shape {model_shape}"
+
+    ratio: FloatArray
+    unlogged: FloatArray
+    residual: FloatArray
+    start_value: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """What is estimated, and how; see `episode_estimates`."""
+
+    logged: Episodes
+    utility: FloatArray
+    steps: int
+    shape: tuple[int, ...]
+    terminal: IntArray
+    model: TransitionModel | None
+    options: EstimateOptions
+
+    def __post_init__(self) -> None:
+        if self.model is None:
+            return
+        model_shape = (*self.model.shape, self.model.num_states, self.model.num_actions)
+        if self.shape != model_shape:
+            raise ParameterError(
+                f"a rule of shape {self.shape} does not fit a model of shape {model_shape}"
+            )
+
+    def parts(self, judged: Episodes, training: Episodes, rule: FloatArray) -> _Parts:
+        """What the training episodes say about the records of the judged ones."""
+        num_states, num_actions = self.shape
+
+        # Weights.
+        probability = behaviour(judged, training, num_actions, self.options.behaviour_prior)
+        ratio = rule[judged.state, judged.action] / probability
+
+        # Values of the rule on the model: Q [steps, S, A] and V [steps + 1, S].
+        model = self.model
+        if model is None:
+            counts = counts_of(training, self.shape, self.terminal)
+            model = LearnedModel(counts, self.options.model_prior / num_states)
+        going_on = 1 - ending_rate(training, num_states, self.steps)
+        going_on[self.terminal] = 0.0
+        q = action_values(model, rule, self.utility, going_on, self.steps)
+        v = np.concatenate([(rule * q).sum(axis=-1), np.zeros((1, num_states))])
+
+        # What the model did not predict; records after the last step get any value, the table
+        # drops them.
+        step = np.minimum(judged.step, self.steps - 1)
+        goes_on = judged.step + 1 < judged.length[judged.episode]
+        predicted = q[step, judged.state, judged.action]
+        predicted_after = goes_on * v[step + 1, judged.next_state]
+        residual = judged.scores(self.utility) - (predicted - predicted_after)
+
+        return _Parts(
+            ratio,
+            unlogged_probability(judged, self.logged, rule),
+            residual,
+            start_value=v[0, judged.state[judged.step == 0]],
         )
 
-    # Values of the rule on the model: Q [steps, S, A] and V [steps + 1, S].
-    going_on = 1 - ending_rate(episodes, len(rule), steps)
-    q = action_values(model, rule, utility, going_on, steps)
-    v = np.concatenate([(rule * q).sum(axis=-1), np.zeros((1, len(rule)))])
 
-    # What the model did not predict of each record; records after the last step get any value, the
-    # table drops them.
-    step = np.minimum(episodes.step, steps - 1)
-    goes_on = episodes.step + 1 < episodes.length[episodes.episode]
-    predicted = q[step, episodes.state, episodes.action]
-    predicted_after = goes_on * v[step + 1, episodes.next_state]
-    residual = episodes.table(episodes.scores(utility) - (predicted - predicted_after), steps)
-
-    # The value of the start state has weight one.
-    start_value = v[0, episodes.state[episodes.step == 0]]
-    gain = np.column_stack([start_value, residual])
-    weight = np.column_stack([np.ones(episodes.number), episode_weights(episodes, rule, steps)])
-
-    overlap = unlogged_share(episodes, rule)
-    assumption = (
-        f"Relies on either of these: the model is right; or {_weights_assumption(episodes)}."
+def _cross_fitted(
+    episodes: Episodes, rule: FixedRule | LearnedRule, question: _Question, num_folds: int
+) -> _Parts:
+    """For every episode, what the episodes of the other folds say about it."""
+    fold = fold_of_episode(episodes, num_folds, question.options.seed)
+    num_records = len(episodes.state)
+    parts = _Parts(
+        ratio=np.empty(num_records),
+        unlogged=np.empty(num_records),
+        residual=np.empty(num_records),
+        start_value=np.empty(episodes.number),
     )
-    return _estimate(weight, gain, overlap, assumption, rng, bootstrap)
+    for number in range(num_folds):
+        is_judged = fold == number
+        judged = episodes.where(is_judged)
+        training = episodes.where(~is_judged)
+        probabilities = rule.probabilities
+        if isinstance(rule, LearnedRule):
+            left_out = counts_of(judged, question.shape, question.terminal)
+            probabilities = checked_probabilities("rule of a fold", rule.learn_without(left_out))
+        found = question.parts(judged, training, probabilities)
+        record_is_judged = is_judged[episodes.episode]
+        parts.ratio[record_is_judged] = found.ratio
+        parts.residual[record_is_judged] = found.residual
+        parts.unlogged[record_is_judged] = found.unlogged
+        parts.start_value[is_judged] = found.start_value
+    return parts
 
 
-def logged_value(
-    episodes: Episodes,
-    utility: FloatArray,
-    horizon: int,
-    *,
-    rng: np.random.Generator | None = None,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
-) -> Estimate:
-    """Mean total utility of the logged episodes; see `weighted_importance`."""
-    steps = _checked_steps(episodes, utility, horizon)
-    gain = episodes.table(episodes.scores(utility), steps)
-    weight = np.ones(gain.shape)
-    assumption = "Relies on this: the logged episodes are independent and identically distributed."
-    return _estimate(weight, gain, 0.0, assumption, rng, bootstrap)
+def fold_of_episode(episodes: Episodes, num_folds: int, seed: int = 0) -> IntArray:
+    """A fold for each episode, at random: [E].
 
-
-def _weights_assumption(episodes: Episodes) -> str:
-    source = "estimated from the log" if episodes.propensity is None else "as logged"
-    return (
-        f"past decisions depended on the state alone, with probabilities {source}, and every "
-        "action that the rule takes in a state was also taken there in the past (overlap)"
-    )
-
-
-# Their parts.
-
-
-def behaviour(episodes: Episodes) -> FloatArray:
-    """Probability with which each logged action was taken: [N].
-
-    As logged where the log has it, otherwise count(state, action) / count(state).
+    Episodes of one unit share their fold. The numbers of units of any two folds differ by at most
+    one.
     """
-    if episodes.propensity is not None:
-        return episodes.propensity
-    state = episodes.state
-    pair = state * (episodes.action.max() + 1) + episodes.action
-    return np.asarray(np.bincount(pair)[pair] / np.bincount(state)[state])
+    unit = episodes.unit_of_episode
+    shuffled = np.random.default_rng(seed).permutation(int(unit.max()) + 1)
+    return np.asarray(shuffled[unit] % num_folds)
 
 
-def episode_weights(episodes: Episodes, rule: FloatArray, horizon: int) -> FloatArray:
-    """Importance weights up to each step: [E, horizon].
+def counts_of(
+    episodes: Episodes, shape: tuple[int, ...], terminal: IntArray | None = None
+) -> TransitionCounts:
+    """The records of episodes, counted over S states and A actions without labels."""
+    num_states, num_actions = shape
+    counts = TransitionCounts.from_records(
+        episodes.state,
+        episodes.action,
+        episodes.next_state,
+        Space.of_size(num_states),
+        Space.of_size(num_actions),
+    )
+    return counts if terminal is None else counts.ending_in(terminal)
+
+
+def behaviour(
+    judged: Episodes, training: Episodes, num_actions: int, prior: float = 1.0
+) -> FloatArray:
+    """Probability with which each action of the judged episodes was taken: [N].
+
+    As logged where the log has it. Otherwise (count(state, action) + prior / A) / (count(state) +
+    prior), counted in the training episodes.
+    """
+    if judged.propensity is not None:
+        return judged.propensity
+    num_states = int(max(judged.state.max(), training.state.max())) + 1
+    pair = training.state * num_actions + training.action
+    of_pair = np.bincount(pair, minlength=num_states * num_actions)
+    of_state = np.bincount(training.state, minlength=num_states)
+    taken = of_pair[judged.state * num_actions + judged.action] + prior / num_actions
+    return np.asarray(taken / (of_state[judged.state] + prior))
+
+
+def episode_weights(episodes: Episodes, ratio: FloatArray, horizon: int) -> FloatArray:
+    """Importance weights up to each step, from the ratio of each record [N]: [E, horizon].
 
     They are scaled so that the largest of each step is 1, unless all are 0.
     """
-    ratio = rule[episodes.state, episodes.action] / behaviour(episodes)
     log_weight = np.cumsum(episodes.table(log(ratio), horizon), axis=1)
     largest = log_weight.max(axis=0)
     return np.exp(log_weight - np.where(np.isneginf(largest), 0.0, largest))
 
 
-def unlogged_share(episodes: Episodes, rule: FloatArray) -> float:
-    """Probability that the rule gives to actions never logged in a state, mean over the records."""
-    logged = np.zeros(rule.shape, dtype=bool)
-    logged[episodes.state, episodes.action] = True
-    unlogged = np.where(logged, 0.0, rule).sum(axis=-1)
-    return float(unlogged[episodes.state].mean())
+def unlogged_probability(judged: Episodes, logged: Episodes, rule: FloatArray) -> FloatArray:
+    """Probability, in the state of each judged record, of actions never logged there: [N]."""
+    is_logged = np.zeros(rule.shape, dtype=bool)
+    is_logged[logged.state, logged.action] = True
+    unlogged = np.where(is_logged, 0.0, rule).sum(axis=-1)
+    return np.asarray(unlogged[judged.state])
 
 
 def ending_rate(episodes: Episodes, num_states: int, horizon: int) -> FloatArray:
@@ -301,31 +418,63 @@ def _checked_steps(
     return min(horizon, int(episodes.length.max()))
 
 
-# The self-normalised sum and its bootstrap.
+# Self-normalised sums and their bootstrap.
 
 
-def _estimate(
-    weight: FloatArray,
-    gain: FloatArray,
-    without_overlap: float,
-    assumption: str,
-    rng: np.random.Generator | None,
-    bootstrap: Bootstrap,
-) -> Estimate:
-    """The self-normalised sum of gains [E, steps] under weights [E, steps], with its interval."""
-    sums = np.column_stack([weight * gain, weight])
-    mean = float(_self_normalised(sums.sum(axis=0)))
+def _weighted_sums(
+    episodes: Episodes, parts: _Parts, utility: FloatArray, steps: int
+) -> dict[str, FloatArray]:
+    """Of each estimator and each unit: weight times gain, then weight: [units, 2 * columns]."""
+    gain = episodes.table(episodes.scores(utility), steps)
+    residual = episodes.table(parts.residual, steps)
+    weight = episode_weights(episodes, parts.ratio, steps)
+    one = np.ones((episodes.number, 1))
 
-    final = weight[:, -1]
-    effective = float(final.sum() ** 2 / (final**2).sum()) if final.any() else 0.0
+    # The model's value of the start has weight one.
+    robust_weight = np.column_stack([one, weight])
+    robust_gain = np.column_stack([parts.start_value, residual])
+    return {
+        LOGGED: _sum_by_unit(episodes, one, gain.sum(axis=1, keepdims=True)),
+        IMPORTANCE: _sum_by_unit(episodes, weight, gain),
+        DOUBLY_ROBUST: _sum_by_unit(episodes, robust_weight, robust_gain),
+    }
 
-    low = -np.inf
-    high = np.inf
-    if effective >= bootstrap.min_effective_episodes:
-        rng = rng or np.random.default_rng(0)
-        resampled = _self_normalised(_resampled_sums(sums, bootstrap.resamples, rng))
-        low, high = _percentiles(resampled, bootstrap.level)
-    return Estimate(mean, low, high, bootstrap.level, effective, without_overlap, assumption)
+
+def _sum_by_unit(episodes: Episodes, weight: FloatArray, gain: FloatArray) -> FloatArray:
+    """Weight times gain, and weight, summed over the episodes of each unit."""
+    table = np.column_stack([weight * gain, weight])
+    unit = episodes.unit_of_episode
+    num_units = int(unit.max()) + 1
+    if num_units == episodes.number:
+        return table
+    sums = np.zeros((num_units, table.shape[1]))
+    np.add.at(sums, unit, table)
+    return sums
+
+
+def _resampled_values(
+    sums: dict[str, FloatArray], options: EstimateOptions
+) -> dict[str, FloatArray]:
+    """Values of each estimator on the same resamples: [resamples] each."""
+    rng = np.random.default_rng(options.seed)
+    widths = [table.shape[1] for table in sums.values()]
+    pooled = _resampled_sums(np.concatenate(list(sums.values()), axis=1), options.resamples, rng)
+    tables = np.split(pooled, np.cumsum(widths)[:-1], axis=1)
+    return {name: _self_normalised(table) for name, table in zip(sums, tables, strict=True)}
+
+
+def _kish(weight: FloatArray) -> FloatArray:
+    """Effective number of units behind each column of weights: [units, columns] -> [columns]."""
+    squared = (weight**2).sum(axis=0)
+    return np.asarray(weight.sum(axis=0) ** 2 / np.where(squared > 0, squared, 1.0))
+
+
+def _interval(mean: float, resampled: FloatArray, has_spread: bool, level: float) -> Interval:
+    """The percentile interval, or the whole line where there is no spread to resample."""
+    if not has_spread:
+        return Interval(mean, -np.inf, np.inf, level)
+    low, high = _percentiles(resampled, level)
+    return Interval(mean, low, high, level)
 
 
 def _self_normalised(sums: FloatArray) -> FloatArray:
@@ -366,3 +515,55 @@ def _percentiles(resampled: FloatArray, level: float) -> tuple[float, float]:
     low = np.quantile(pessimistic, tail, method="inverted_cdf")
     high = np.quantile(optimistic, 1 - tail, method="inverted_cdf")
     return float(low), float(high)
+
+
+# What an estimate says about itself.
+
+
+def _learned_parts(
+    name: str, rule: FixedRule | LearnedRule, episodes: Episodes, model: TransitionModel | None
+) -> list[str]:
+    """What was learned from the log for an estimate."""
+    if name == LOGGED:
+        return []
+    learned = []
+    if isinstance(rule, LearnedRule):
+        learned.append("rule")
+    if episodes.propensity is None:
+        learned.append("behaviour")
+    if name == DOUBLY_ROBUST and model is None:
+        learned.append("model")
+    return learned
+
+
+def _assumption(name: str, episodes: Episodes, learned: list[str], num_folds: int) -> str:
+    if name == LOGGED:
+        return "Relies on this: the logged episodes are independent and identically distributed."
+    source = "estimated from the log" if episodes.propensity is None else "as logged"
+    weights = (
+        f"past decisions depended on the state alone, with probabilities {source}, and every "
+        "action that the rule takes in a state was also taken there in the past (overlap)"
+    )
+    if name == IMPORTANCE:
+        relies_on = f"Relies on this: {weights}."
+    else:
+        relies_on = f"Relies on either of these: the model is right; or {weights}."
+    if not learned:
+        return relies_on
+    what = " and ".join(learned)
+    if num_folds == 1:
+        return f"{relies_on} Learned from the episodes that it judges: {what}."
+    return f"{relies_on} Learned from other episodes than it judges, in {num_folds} folds: {what}."
+
+
+def _possible_range(episodes: Episodes, utility: FloatArray, steps: int) -> tuple[float, float]:
+    """Least and largest total utility of an episode.
+
+    Every step up to the length of the shortest logged episode scores; later ones may not.
+    """
+    certain = min(int(episodes.length.min()), steps)
+    least = float(utility.min())
+    largest = float(utility.max())
+    low = certain * least + (steps - certain) * min(least, 0.0)
+    high = certain * largest + (steps - certain) * max(largest, 0.0)
+    return low, high

@@ -8,6 +8,7 @@ from typing import Any
 
 from pastwise._display import decimals, number_table, paragraph, to_frame
 from pastwise._numerics.interval import Interval
+from pastwise.evaluation.estimate import Estimate
 from pastwise.evaluation.objections import Objection
 from pastwise.evaluation.verdict import (
     DEFAULT_THRESHOLDS,
@@ -16,38 +17,6 @@ from pastwise.evaluation.verdict import (
     Thresholds,
     Verdict,
 )
-
-
-@dataclass(frozen=True)
-class Estimate(Interval):
-    """What a rule would have scored in an episode on average, estimated from logged episodes.
-
-    Where the rule could not have gone through any logged episode, the mean is not a number and the
-    interval is the whole line.
-
-    Attributes
-    ----------
-    effective_episodes : float
-        (sum w)^2 / sum w^2 of the weights at the end: how many episodes the estimate rests on.
-    without_overlap : float
-        Share of the rule's decisions in the logged states that falls on actions never logged there.
-        The estimate says nothing about those.
-    assumption : str
-        What the estimate relies on.
-    """
-
-    effective_episodes: float
-    without_overlap: float
-    assumption: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return {
-            **super().to_dict(),
-            "effective_episodes": self.effective_episodes,
-            "without_overlap": self.without_overlap,
-            "assumption": self.assumption,
-        }
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def read_episodes(
     usable if its next state is missing, too late or at the same time, if a value is missing or
     outside its bins, or if it leaves a terminal state. A record also begins a new episode if the
     next-state column of the one before differs from its state, or if both have the same time; a
-    `LogWarning` counts those.
+    `LogWarning` counts those. The episodes made out of one episode of the log are one unit.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def read_episodes(
 
     # Where each episode begins.
     leads_on = (state.codes[1:] == next_state.codes[:-1]).all(axis=-1)
-    episode, step = _pieces(rows, usable, leads_on)
+    episode, step, unit = _pieces(rows, usable, leads_on)
     return Episodes(
         state=_indices(state, usable, states, "state"),
         action=_indices(action, usable, actions, "action"),
@@ -96,6 +96,7 @@ def read_episodes(
         episode=episode,
         step=step,
         propensity=None if propensity is None else _propensities(rows, usable, propensity),
+        unit=unit,
     )
 
 
@@ -148,8 +149,12 @@ def _known(space: Space, labels: Sequence[Label], name: str) -> IntArray:
         raise LabelError(f"{name}: {error}") from None
 
 
-def _pieces(rows: pa.Table, usable: BoolArray, leads_on: BoolArray) -> tuple[IntArray, IntArray]:
-    """Episode and step of each usable record; a record that is not usable breaks the chain.
+def _pieces(
+    rows: pa.Table, usable: BoolArray, leads_on: BoolArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Piece, step in it, and episode of the log, of each usable record.
+
+    A record that is not usable breaks the chain.
 
     Parameters
     ----------
@@ -175,7 +180,9 @@ def _pieces(rows: pa.Table, usable: BoolArray, leads_on: BoolArray) -> tuple[Int
     begins = np.append(True, ~continues)[usable]
     episode = np.cumsum(begins) - 1
     first = np.flatnonzero(begins)
-    return episode, np.arange(len(begins)) - first[episode]
+    step = np.arange(len(begins)) - first[episode]
+    unit = np.cumsum(np.append(False, ~same_episode))[usable]
+    return episode, step, unit
 
 
 def _compare_neighbours(column: pa.ChunkedArray, compare: Callable[..., Any]) -> BoolArray:

@@ -21,9 +21,15 @@ from pastwise._numerics.threads import Lock
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import Label, Space, checked_label
 from pastwise.errors import LabelError, LogError, LogWarning, NotFittedError, ParameterError
+from pastwise.evaluation.estimate import DEFAULT_OPTIONS, Estimate, EstimateOptions
 from pastwise.evaluation.evaluate import MAX_STATES, evaluate_rule, require_state_limit
-from pastwise.evaluation.importance import episode_estimates
-from pastwise.evaluation.result import Estimate, Evaluation
+from pastwise.evaluation.importance import (
+    FixedRule,
+    LearnedRule,
+    counts_of,
+    episode_estimates,
+)
+from pastwise.evaluation.result import Evaluation
 from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
 from pastwise.logs.columns import Columns
@@ -497,22 +503,55 @@ class TransferLearner:
         log: Any,
         horizon: int,
         propensity: str | None = None,
-        counts: TransitionCounts | None = None,
+        *,
+        rule: FloatArray | None = None,
+        learned_from_log: bool | None = None,
+        options: EstimateOptions = DEFAULT_OPTIONS,
     ) -> dict[str, Estimate]:
         """What the episodes of a log say about the rule: importance sampling and doubly robust.
 
-        The log is counted for the latter's model, unless its counts are given.
+        Whatever is learned for the estimates comes from other episodes than it is judged by.
         ``dataclasses.replace(evaluation, estimates=...)`` puts the result next to the values on
         sampled models.
+
+        Parameters
+        ----------
+        log
+            Any table that `fit` takes, with episodes and times.
+        propensity : str, optional
+            Column of the probability with which the logged action was taken; by default the one
+            named when learning.
+        rule : [S, A], optional
+            Another rule over the policy's labels, which was not learned from this log.
+        learned_from_log : bool, optional
+            Whether the policy was learned from this log. If so, its rule is learned anew for each
+            fold, without the fold's records (where records have weights, the mean weight of their
+            transition is taken away). By default: if the policy has seen each transition at least
+            as often as the log has it.
+        options : EstimateOptions
+            Number of folds, and when an estimate is marked as unusable.
         """
         policy = self._fitted
         columns = self._known_columns()
-        episodes = logs.read_episodes(
-            log, columns, policy.log.states, policy.log.actions, propensity
+        labels = (policy.log.states, policy.log.actions)
+        episodes = logs.read_episodes(log, columns, *labels, propensity or columns.propensity)
+        score = policy.settings.goal.score(*labels)
+        own = self.counts_.total()
+
+        # Is the rule to be learned anew in each fold?
+        judged: FixedRule | LearnedRule
+        if rule is not None:
+            judged = FixedRule(np.asarray(rule, dtype=np.float64))
+        else:
+            judged = FixedRule(policy.plan().rule)
+            logged = counts_of(episodes, judged.probabilities.shape, own.terminal)
+            if learned_from_log is None:
+                learned_from_log = own.contains(logged)
+            if learned_from_log:
+                judged = LearnedRule(judged.probabilities, policy.rule_without)
+        return episode_estimates(
+            episodes, judged, score, horizon, terminal=own.terminal, options=options
         )
-        counts = self._same_labels(self._read(log).counts if counts is None else counts)
-        score = policy.settings.goal.score(counts.states, counts.actions)
-        return episode_estimates(policy.plan().rule, episodes, counts, score, horizon)
 
     def _same_labels(self, counts: TransitionCounts) -> TransitionCounts:
         """The counts over the policy's own labels; an unknown one is an error."""

@@ -173,6 +173,12 @@ class PolicyState:
         with self._lock:
             return self.counts(), self.plan()
 
+    def rule_without(self, records: TransitionCounts) -> FloatArray:
+        """The rule [S, A] that the method learns from everything but some of the records."""
+        remaining = self.counts_to_learn_from().without(records)
+        method = self.settings.method
+        return method.plan(method.start(remaining, self.ideal)).rule
+
     def plan_at(self, state: int) -> Plan:
         """The plan of one state: arrays [1, A]."""
         one = slice(state, state + 1)

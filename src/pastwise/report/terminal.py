@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from pastwise._numerics.interval import Interval
+    from pastwise.evaluation.estimate import Estimate
     from pastwise.evaluation.result import Evaluation, EvaluationSupport
     from pastwise.logs.findings import Finding
     from pastwise.logs.validate import Validation
@@ -220,13 +221,33 @@ def value_table(evaluation: Evaluation) -> Table:
 
     # Estimates from logged episodes, where they were requested.
     for name, estimate in evaluation.estimates.items():
-        of = "logged" if name == "logged" else f"new, by {name}"
-        table.add_row(f"utility of an episode, {of}", *_interval_cells(estimate, digits))
-        if name != "logged":
-            episodes = f"{estimate.effective_episodes:.1f} episodes"
-            unseen = f"{100 * estimate.without_overlap:.0f} % of its decisions were never logged"
-            table.add_row(f"  rests on {episodes}; {unseen}", style="dim")
+        for cells in _estimate_rows(name, estimate, digits):
+            table.add_row(*cells, style=None if estimate.usable else "dim")
     return table
+
+
+def _estimate_rows(name: str, estimate: Estimate, digits: int) -> list[list[str]]:
+    """An estimate from episodes, its difference to the logged value, and what it rests on."""
+    if name == "logged":
+        title = "utility of an episode, logged"
+    else:
+        title = f"utility of an episode, new, by {name}"
+    if not estimate.usable:
+        title += " (unusable)"
+    rows = [[title, *_interval_cells(estimate, digits)]]
+    if estimate.difference is not None:
+        difference = _interval_cells(estimate.difference, digits, sign="+")
+        rows.append(["  minus logged", *difference])
+    if estimate.in_sample is not None and isfinite(estimate.in_sample):
+        in_sample = f"{estimate.in_sample:.{digits}f}"
+        rows.append(["  learned and judged on the same episodes", in_sample])
+    if name != "logged":
+        episodes = f"{estimate.effective_episodes:.1f} effective episodes"
+        unseen = f"{100 * estimate.without_overlap:.0f} % of its decisions were never logged"
+        rows.append([f"  rests on {episodes}; {unseen}"])
+    if not estimate.usable:
+        rows.append([f"  unusable: {estimate.why_not}"])
+    return rows
 
 
 def comparison_table(evaluation: Evaluation) -> Table:
