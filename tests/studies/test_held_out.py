@@ -74,7 +74,7 @@ def by_enumeration(log: RealLog, steps: int) -> float:
 
 def test_a_panel_gives_the_value_of_a_rule_on_its_frequencies() -> None:
     log = panel(60)
-    measured = measure_on_panel(WHICH, log, 50, np.random.default_rng(0))
+    measured = measure_on_panel(WHICH, log, 50, np.random.default_rng(0), prior_people=1e-12)
     assert measured["rule"].value == pytest.approx(by_enumeration(log, 3))
     assert measured["logged"].value == pytest.approx(log.utility.mean())
     difference = measured["rule"].value - measured["logged"].value
@@ -110,6 +110,18 @@ def test_people_count_as_wholes() -> None:
     many_error = measure_on_panel(WHICH, log, 200, rng)["logged"].error
     repeated_error = measure_on_panel(WHICH, repeated, 200, rng)["logged"].error
     assert repeated_error > 2 * many_error
+
+
+def test_a_single_observation_leaves_much_open() -> None:
+    """One person who tried, with success: its value is no certainty."""
+    log = panel(60)
+    action = np.full(len(log.action), "stay")
+    action[np.flatnonzero(log.next_state == "high")[0]] = "try"
+    once = replace(log, action=action)
+    always = {state: {"try": 1.0} for state in ("low", "high")}
+    measured = measure_on_panel(always, once, 200, np.random.default_rng(0))
+    assert measured["rule"].value < 0.9
+    assert measured["rule"].error > 0.1
 
 
 def test_an_action_that_nobody_held_out_took_is_like_any_other() -> None:

@@ -6,7 +6,7 @@ this part alone. They are compared with the other part:
 
 * *what was done*: the mean utility of the held-out episodes;
 * *the new rule* in a panel: its value on the transition frequencies of the held-out episodes, from
-  their starts and over their length, with a bootstrap over episodes. This compares held-out people
+  their starts and over their length, with a bootstrap over people. This compares held-out people
   in the same state who acted differently, so it shares an assumption with the statement: the state
   contains what matters;
 * *the new rule* for recommendations: importance sampling with logged propensities on the log of
@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from pastwise._numerics.arrays import FloatArray, IntArray
+from pastwise._numerics.arrays import FloatArray, IntArray, normalise, sample
 from pastwise._numerics.interval import Interval
 from pastwise.errors import ParameterError
 from pastwise.evaluation.result import Evaluation
@@ -119,17 +119,26 @@ def agrees(stated: Interval, measured: Measured) -> bool:
 
 
 def measure_on_panel(
-    rule: RuleByLabel, held_out: RealLog, resamples: int, rng: np.random.Generator
+    rule: RuleByLabel,
+    held_out: RealLog,
+    resamples: int,
+    rng: np.random.Generator,
+    prior_people: float = 1.0,
 ) -> dict[str, Measured]:
     """The rule, what was done and their difference, on held-out episodes of equal length.
 
-    In a resample, where an action was not taken in a state, what follows the state in general
-    stands for what follows the action.
+    The standard errors are the spread under a Bayesian bootstrap, in which every episode has a
+    random weight. An action that few people took in a state would hardly vary in it, so each pair
+    of state and action has one more person, to whom happens what happens to anybody there.
 
     Parameters
     ----------
     resamples : int
-        Bootstrap samples of the episodes.
+        Number of bootstrap samples.
+    prior_people : float
+        Weight of the additional person. With one, both halves of the panel of occupations agree in
+        88 % of the splits for rules of one arbitrary occupation in each state; with none in 80 %,
+        with two in 95 %.
     """
     # The records as indices.
     states, actions, probabilities = _rule_table(rule, held_out)
@@ -150,22 +159,57 @@ def measure_on_panel(
     total_utility = np.bincount(episode, held_out.utility, E)
     length = np.bincount(episode, minlength=E)
 
-    # How often each resample has each episode, [1 + resamples, E]; the first has each once.
-    resampled = rng.multinomial(E, np.full(E, 1 / E), size=resamples)
-    times = np.concatenate([np.ones((1, E)), resampled])
+    # Weight of each episode, [1 + resamples, E]; in the first sample all have weight one.
+    weight = np.concatenate([np.ones((1, E)), rng.standard_exponential((resamples, E))])
 
-    # Values in each resample: [1 + resamples].
-    following = _frequencies((times @ transitions).reshape(-1, S, A, S))
+    # Values in each sample: [1 + resamples].
+    counts = (weight @ transitions).reshape(-1, S, A, S)
+    counts += prior_people * _additional_people(transitions.reshape(E, S, A, S), resamples, rng)
+    following = counts / counts.sum(axis=-1, keepdims=True)
     closed_loop = np.einsum("sa,rsat->rst", probabilities, following)
+    start = weight @ starts / weight.sum(axis=-1, keepdims=True)
     utility = np.isin(states, held_out.wanted).astype(np.float64)
     horizon = round(float(np.median(length)))
-    new = _mean_utility(closed_loop, times @ starts / E, utility, horizon)
-    logged = (times @ total_utility) / (times @ length)
+    new = _mean_utility(closed_loop, start, utility, horizon)
+    logged = (weight @ total_utility) / (weight @ length)
     return {
         "rule": _of_resamples(new),
         "logged": _of_resamples(logged),
         "difference": _of_resamples(new - logged),
     }
+
+
+def _additional_people(
+    transitions: FloatArray, resamples: int, rng: np.random.Generator
+) -> FloatArray:
+    """Records of one more person in each state and action: [1 + resamples, S, A, S].
+
+    The person has as many records as others have there on average, with a random weight. All of
+    them lead to one next state, sampled from those that follow the state; in the first sample they
+    have weight one and are spread over the next states.
+
+    Parameters
+    ----------
+    transitions : [E, S, A, S]
+        Records of each episode.
+    """
+    by_pair = transitions.sum(axis=-1)
+    num_people = (by_pair > 0).sum(axis=0)
+    records = np.maximum(by_pair.sum(axis=0), 1.0) / np.maximum(num_people, 1)
+
+    # What follows each state: [S, S]; anything, if nobody left it.
+    of_state = transitions.sum(axis=(0, 2))
+    is_left = of_state.sum(axis=-1, keepdims=True) > 0
+    following = normalise(np.where(is_left, of_state, 1.0))
+
+    expected = records[..., None] * following[:, None]
+    shape = (resamples, *records.shape)
+    chosen = sample(
+        np.broadcast_to(following[:, None], (*shape, len(following))), rng.random(shape)
+    )
+    size = records * rng.standard_exponential(shape)
+    sampled = size[..., None] * np.eye(len(following))[chosen]
+    return np.concatenate([expected[None], sampled])
 
 
 def _rule_table(rule: RuleByLabel, log: RealLog) -> tuple[Texts, Texts, FloatArray]:
@@ -195,14 +239,6 @@ def _first_records(log: RealLog, episode: IntArray, num_episodes: int) -> IntArr
     order = np.lexsort((log.time, episode))
     first = np.searchsorted(episode[order], np.arange(num_episodes))
     return np.asarray(order[first])
-
-
-def _frequencies(counts: FloatArray) -> FloatArray:
-    """Transition frequencies from counts [..., S, A, S]; see `measure_on_panel`."""
-    of_state = np.broadcast_to(counts.sum(axis=-2, keepdims=True), counts.shape)
-    is_seen = counts.sum(axis=-1, keepdims=True) > 0
-    filled = np.where(is_seen, counts, of_state)
-    return np.asarray(filled / np.maximum(filled.sum(axis=-1, keepdims=True), 1.0))
 
 
 def _mean_utility(
