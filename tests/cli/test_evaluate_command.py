@@ -1,4 +1,4 @@
-"""``pastwise evaluate``, the verdict of ``pastwise learn``, and ``pastwise study calibration``."""
+"""``pastwise evaluate`` and the verdict of ``pastwise learn``."""
 
 import json
 from pathlib import Path
@@ -217,18 +217,3 @@ def test_learn_gives_no_verdict_on_many_states(tmp_path: Path, shell: Shell) -> 
     shown = shell("learn", str(large), *NEXT_STATES, "--prefer", "s9")
     assert shown.code == 0
     assert "No verdict on so many states (401)" in shown.out
-
-
-def test_study_calibration(tmp_path: Path, shell: Shell) -> None:
-    options = ["--systems", "1", "--samples", "40", "--out", str(tmp_path)]
-    shown = shell("study", "calibration", *options, "--json")
-    assert shown.code == 0
-    rows = json.loads(shown.out)["rows"]
-    assert len(rows) == 4 * 2 * 3 * 3
-    expected = {"past", "num_records", "cover_new", "wrong_to_random", "alarm"}
-    assert expected <= set(rows[0])
-    suffixes = ("csv", "json", "md", "png", "pdf")
-    assert {path.name for path in tmp_path.iterdir()} == {f"calibration.{x}" for x in suffixes}
-    shown = shell("study", "calibration", *options)
-    assert shown.code == 0
-    assert "| unaware | 60 |" in shown.out

@@ -36,7 +36,7 @@ def tables(out: Path) -> dict[str, bytes]:
     ("command", "most_jobs"),
     [
         ("reproduce --runs 5 --skip-timing", 3),
-        ("study calibration --systems 1 --samples 40", 2),
+        ("study calibration --family null --family treatment --systems 2 --samples 40", 2),
         ("study gridworlds --quick --seeds 1", 2),
     ],
 )
@@ -155,6 +155,11 @@ def test_a_damaged_part_is_done_again(damage: bytes, tmp_path: Path) -> None:
     assert do(tmp_path / "kept", {})[0] == []
 
 
+def _small_calibration(runner: Runner, **options: Any) -> object:
+    small: dict[str, Any] = {"families": ["null"], "systems": 1, "samples": 40}
+    return calibrate(**{**small, **options}, runner=runner)
+
+
 def test_every_option_tells_a_study_from_others(tmp_path: Path) -> None:
     """Each study is cut after its first part; none finds a part of another."""
 
@@ -180,8 +185,17 @@ def test_every_option_tells_a_study_from_others(tmp_path: Path) -> None:
         ),
         partial(paper.collect, paper.PaperStudy(runs=2, methods=base.methods[:2])),
         *(
-            partial(calibrate, *options)
-            for options in ((1, 40, 0), (2, 40, 0), (1, 41, 0), (1, 40, 1))
+            partial(_small_calibration, **options)
+            for options in (
+                {},
+                {"systems": 2},
+                {"samples": 41},
+                {"seed": 1},
+                {"families": ["dense"]},
+                {"pasts": ["random"]},
+                {"records": [60]},
+                {"methods": ["TL"]},
+            )
         ),
         *(partial(survey, "lakes", lakes, *options) for options in ((1, 0), (2, 0), (1, 1))),
         partial(survey, "lakes", gridworlds((6,))[:1], 1, 0),
@@ -222,7 +236,7 @@ def wait_for(pattern: str, folder: Path, process: subprocess.Popen[str]) -> None
 @pytest.fixture(scope="module")
 def whole() -> dict[str, Any]:
     """The study that the next test cuts, done at a stretch."""
-    return calibrate(systems=2, samples=40).to_dict()
+    return calibrate(["null", "treatment"], systems=30, samples=40).to_dict()
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
@@ -237,10 +251,9 @@ def test_a_study_cut_by_ctrl_c_goes_on(
 
     Both pipes come to their end, which shows that none is left.
     """
-    command, out = (
-        ["study", "calibration", "--systems", "2", "--samples", "40", "--json"],
-        tmp_path / "out",
-    )
+    out = tmp_path / "out"
+    families = ["--family", "null", "--family", "treatment"]
+    command = ["study", "calibration", *families, "--systems", "30", "--samples", "40", "--json"]
     out.mkdir()
     (out / "calibration.md").write_text("mine")
     process = start("-m", "pastwise", *command, "--jobs", jobs, "--out", str(out))
@@ -249,7 +262,7 @@ def test_a_study_cut_by_ctrl_c_goes_on(
     stdout, stderr = process.communicate()
     assert (process.returncode, stdout) == (130, "")
     assert stderr.strip().startswith("pastwise: interrupted: ")
-    assert stderr.endswith(" of 72 parts are done and kept; the same command goes on from there\n")
+    assert stderr.endswith(" of 12 parts are done and kept; the same command goes on from there\n")
     assert stderr.strip().count("\n") == 0
     assert [path.name for path in out.iterdir()] == ["calibration.md"]
     assert (out / "calibration.md").read_text() == "mine"
@@ -257,7 +270,7 @@ def test_a_study_cut_by_ctrl_c_goes_on(
 
     assert call(monkeypatch, *command, "--out", str(out)) == 0
     resumed = capsys.readouterr()
-    assert resumed.err.startswith(f"{kept} of 72 parts were done before")
+    assert resumed.err.startswith(f"{kept} of 12 parts were done before")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert resumed.out == json.dumps(whole) + "\n"
     assert (out / "calibration.json").read_text() == json.dumps(whole, indent=1) + "\n"

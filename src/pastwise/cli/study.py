@@ -205,16 +205,38 @@ def study() -> None:
 
 
 @study.command(short_help="Check the intervals and verdicts on systems with known truth.")
-@number_option("--systems", 100, "Random systems per setting.")
+@click.option(
+    "--group",
+    type=click.Choice(["chosen", "reported"]),
+    default="reported",
+    show_default=True,
+    help="Families of systems: those that constants were chosen on, or those that tables are of.",
+)
+@click.option(
+    "--family",
+    "families",
+    multiple=True,
+    help="Only this family of systems, of any group; may be repeated.",
+)
+@number_option("--systems", 100, "Systems of each family.")
 @number_option("--samples", 400, "Sampled models per system.")
 @seed_option()
 @output_options("calibration")
-def calibration(output: Output, systems: int, samples: int, seed: int) -> int:
-    """Do the stated intervals and verdicts hold? Random systems with known truth."""
+def calibration(
+    output: Output, group: str, families: tuple[str, ...], systems: int, samples: int, seed: int
+) -> int:
+    """Do the stated intervals and verdicts hold? Families of systems with known truth."""
     from pastwise.studies.calibration import calibrate
+    from pastwise.studies.families import of_group
 
     return output.run(
-        lambda runner: calibrate(systems, samples, seed, runner),
+        lambda runner: calibrate(
+            families or of_group(group),
+            systems=systems,
+            samples=samples,
+            seed=seed,
+            runner=runner,
+        ),
         lambda result: print_text(result.page()),
     )
 

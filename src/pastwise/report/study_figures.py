@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pastwise._numerics.arrays import IntArray
+from pastwise._numerics.interval import Interval
 from pastwise.report.style import (
     COLUMN_WIDTH,
-    SERIES_COLOURS,
+    NEW_RULE_COLOUR,
     colour_of,
     is_reference,
     new_figure,
@@ -160,20 +161,33 @@ def timing_plot(curves: Sequence[Curve]) -> Figure:
     return figure
 
 
-def coverage_plot(panels: Mapping[str, Sequence[Curve]], level: float) -> Figure:
-    """Coverage of stated intervals against the number of records: quantity -> a curve per past."""
+def coverage_plot(panels: Mapping[str, Mapping[str, Interval]], level: float) -> Figure:
+    """Coverage of stated intervals, a panel for each quantity and a line for each family.
+
+    Parameters
+    ----------
+    panels : quantity -> family -> Interval
+        Share of the intervals that contain the truth, with its own interval.
+    level : float
+        The share that was stated.
+    """
+    families = list(next(iter(panels.values())))
+    height = 0.8 + 0.2 * len(families)
     figure, all_axes = new_figure(
-        COLUMN_WIDTH, 2.0 * len(panels), rows=len(panels), sharex=True, sharey=True
+        2 * COLUMN_WIDTH, height, columns=len(panels), sharex=True, sharey=True
     )
-    for axes, (quantity, curves) in zip(all_axes, panels.items(), strict=True):
-        axes.axhline(level, color="0.5", linewidth=0.8, linestyle="--")
-        _draw_curves(axes, curves, SERIES_COLOURS)
-        axes.set(xscale="log", ylim=(0.4, 1.0), ylabel="coverage")
-        axes.set_title(quantity, fontsize=8)
-        axes.set_xticks(list(curves[0].x), [f"{records:g}" for records in curves[0].x])
-        axes.minorticks_off()
-    all_axes[-1].set_xlabel("records in the log", fontsize=8)
-    all_axes[0].legend(frameon=False, fontsize=6.5, ncols=2, loc="lower left")
+    for axes, (quantity, shares) in zip(all_axes, panels.items(), strict=True):
+        axes.axvline(level, color="0.5", linewidth=0.8, linestyle="--")
+        for line, share in enumerate(shares.values()):
+            axes.hlines(line, share.low, share.high, color=NEW_RULE_COLOUR, linewidth=1.2)
+            axes.plot(share.mean, line, "o", color=NEW_RULE_COLOUR, markersize=3.5)
+        axes.set_title(quantity, fontsize=7)
+        axes.set(xlim=(0.0, 1.03), xticks=[0.0, 0.5, 1.0])
+
+    # The first family on top.
+    all_axes[0].set_yticks(range(len(families)), families)
+    all_axes[0].set_ylim(len(families) - 0.5, -0.5)
+    figure.supxlabel("coverage", fontsize=8)
     return figure
 
 
@@ -201,15 +215,15 @@ def online_plot(curves: Sequence[Curve]) -> Figure:
     return figure
 
 
-def _draw_curves(axes: Axes, curves: Sequence[Curve], colours: Sequence[str] = ()) -> None:
-    """Plot curves in the colours of their methods, or in the given ones.
+def _draw_curves(axes: Axes, curves: Sequence[Curve]) -> None:
+    """Plot curves in the colours of their methods.
 
     Curves of one colour, such as variants of a method, differ by their lines; references are
     dashed.
     """
     uses: Counter[str] = Counter()
     for index, curve in enumerate(curves):
-        colour = colours[index] if colours else colour_of(curve.name)
+        colour = colour_of(curve.name)
         style = LINE_STYLES[uses[colour] % len(LINE_STYLES)]
         if is_reference(curve.name):
             style = "--"

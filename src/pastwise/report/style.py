@@ -29,9 +29,6 @@ SAME_AS = {"random": "Rand", "logged": "clone"}
 OTHER_COLOUR = "#CC79A7"
 """For a name that is not registered, such as an extra rule of an evaluation."""
 
-SERIES_COLOURS = ("#0072B2", "#009E73", "#E69F00", "#D55E00", "#CC79A7")
-"""For curves that stand for something else than a method."""
-
 NEW_RULE_COLOUR = "#0072B2"
 """For the rule that a figure is about."""
 

@@ -1,371 +1,738 @@
-"""Do the stated intervals hold? Thousands of random systems whose true values are known.
+"""Do the stated intervals and verdicts hold? Families of systems whose true values are known.
 
-In each system a decision maker leaves a log, TL learns from it, and `evaluation` states values,
-differences, a verdict and an alarm from the log alone. Then the study compares them with the truth.
+In each system a past leaves a log of episodes, a method learns from it, and the evaluation states
+values, differences, verdicts and an alarm from the log alone. The study compares these statements
+with the truth and pools the results by family, past, length of the log, and method.
 
-Some logs come from decision makers that do not know the system (*unaware*: a random rule, sampled
-without looking at it). Others come from FPD, which does, for a *matched*, *overlapping* or
-*opposed* goal. FPD avoids what is bad for its goal; its actions reveal that, transition counts do
-not. There the intervals cannot be expected to hold, and the study shows by how much they miss.
+Each system of a family meets one kind of past, one length and one method. Within a family every
+past occurs equally often, and so does every length and every method; how they meet is random.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import product
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Literal, TypeVar, get_args
+from zlib import crc32
 
 import numpy as np
 
-from pastwise._numerics.arrays import FloatArray
-from pastwise._numerics.interval import Interval
-from pastwise._numerics.streams import Streams
-from pastwise.data.counts import TransitionCounts
-from pastwise.data.records import Transitions
-from pastwise.evaluation.criterion import Criterion
-from pastwise.evaluation.values import rule_values, sample_values
-from pastwise.evaluation.verdict import DEFAULT_THRESHOLDS, Alarm, Verdict, compare
-from pastwise.goals.ideal import IdealModel
-from pastwise.methods.base import AnyMethod
-from pastwise.methods.baselines import Scripted, behaviour_rule
-from pastwise.methods.fpd import FPD
-from pastwise.methods.tl import TL
-from pastwise.models.dense import DenseModel
-from pastwise.models.samples import DenseSamples, TransitionPosterior
-from pastwise.report.study_figures import Curve, coverage_plot
+from pastwise import methods
+from pastwise._numerics.arrays import FloatArray, IntArray
+from pastwise.errors import LogWarning, ParameterError
+from pastwise.evaluation.result import Evaluation
+from pastwise.evaluation.verdict import DEFAULT_THRESHOLDS, Verdict
+from pastwise.goals.goal import Goal
+from pastwise.policy.learner import TransferLearner
+from pastwise.report.study_figures import coverage_plot
 from pastwise.report.text import markdown_table, write_csv
-from pastwise.simulation.loop import FiniteSystem, run
+from pastwise.studies.families import FAMILIES, of_group
 from pastwise.studies.output import save_figure, save_json
-from pastwise.studies.paper import ROW_SAMPLERS, random_models
 from pastwise.studies.runner import Runner
-from pastwise.theory.closed_loop import ideal_preferring
+from pastwise.studies.summary import share_interval
+from pastwise.studies.synthetic import OWN, PASTS, Log, System, past_rules, simulate
 
 # Settings.
 
-SIZES = ((3, 4), (5, 3), (10, 5))
-"""Numbers of states and of actions."""
+RECORDS = (60, 250, 1000, 10_000)
+"""Lengths of the logs: an episode that has begun goes on, so a log may be a little longer."""
 
-RECORDS = (60, 200, 1000)
-"""Lengths of the logs."""
+Reference = Literal["logged", "random"]
+"""What the learned rule is compared with."""
 
-PASTS: Mapping[str, tuple[int, ...] | None] = {
-    "unaware": None,
-    "matched": (0,),
-    "overlapping": (0, 1),
-    "opposed": (-1,),
+REFERENCES: tuple[Reference, ...] = get_args(Reference)
+
+QUANTITIES: Mapping[str, str] = {
+    "new": "new rule",
+    "logged": "logged",
+    "random": "random",
+    "to_logged": "new - logged",
+    "to_random": "new - random",
 }
-"""The states that the past goal preferred; None: the behaviour does not depend on the system.
-
-Today's goal prefers the first state.
-"""
-
-UTILITY_RANGE = 1.0
-"""The utility is 1 in the preferred state and 0 elsewhere."""
+"""What the evaluation states intervals of: names and titles."""
 
 HARMFUL_DIFFERENCE = 0.03
-"""TL is harmful if it is worse than random by this share of time, 3 visits in 100."""
+"""A rule is harmful if it is worse than random by this share of the range of the score."""
+
+CLEAR_GAIN = 0.1
+"""A gain of more than this share of the range of the score should be found,"""
+
+CLEAR_GAIN_RECORDS = 1000
+"""in logs of this length."""
+
+NO_DIFFERENCE = 1e-9
+"""True differences up to this come from rounding."""
+
+Level = TypeVar("Level")
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One combination of settings."""
+class Case:
+    """One system, and what happens in it.
 
+    Attributes
+    ----------
+    family : str
+    index : int
+        Number of the system in its family.
+    past : str
+        Who left the log; see `synthetic.PASTS`.
+    records : int
+        Length of the log.
+    method : str
+        Who learns from it.
+    """
+
+    family: str
+    index: int
     past: str
-    rows: str
-    num_states: int
-    num_actions: int
-    num_records: int
+    records: int
+    method: str
 
 
-def cells() -> list[Cell]:
-    """All combinations."""
-    combinations = product(PASTS, ROW_SAMPLERS, SIZES, RECORDS)
-    return [Cell(past, rows, *size, records) for past, rows, size, records in combinations]
+@dataclass(frozen=True)
+class Design:
+    """The cases of a study.
+
+    Attributes
+    ----------
+    families : names
+    systems : int
+        Number of systems of each family.
+    samples : int
+        Number of models that an evaluation samples.
+    seed : int
+    pasts, methods : names
+    records : lengths of logs
+    """
+
+    families: tuple[str, ...]
+    systems: int
+    samples: int
+    seed: int
+    pasts: tuple[str, ...]
+    records: tuple[int, ...]
+    methods: tuple[str, ...]
+
+    def case(self, family: str, index: int) -> Case:
+        """What happens in a system; it does not depend on the number of systems."""
+        return Case(
+            family,
+            index,
+            past=self._balanced("past", self.pasts, family, index),
+            records=self._balanced("records", self.records, family, index),
+            method=self._balanced("method", self.methods, family, index),
+        )
+
+    def _balanced(self, name: str, levels: Sequence[Level], family: str, index: int) -> Level:
+        """Each level once, in random order, then each once again, and so on."""
+        block, place = divmod(index, len(levels))
+        rng = np.random.default_rng([self.seed, crc32(f"{family} {name}".encode()), block])
+        return levels[int(rng.permutation(len(levels))[place])]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {name: _listed(value) for name, value in asdict(self).items()}
+
+
+def _listed(value: Any) -> Any:
+    """A tuple as a list, which is what it is in JSON."""
+    return list(value) if isinstance(value, tuple) else value
+
+
+def learning_methods() -> tuple[str, ...]:
+    """The registered methods that learn from a log, without references."""
+    entries = methods.entries()
+    return tuple(name for name in methods.names() if not entries[name].is_reference)
 
 
 # One system.
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What was stated about one system, compared with the truth.
+class Stated:
+    """A stated mean and interval, and the truth."""
 
-    Attributes
-    ----------
-    cover_* : bool
-        Whether the stated interval of a value, or of a difference of values, contains the truth.
-    wrong_to_*, decided_to_* : bool
-        Whether the verdict says the opposite of the truth; whether it decides at all.
-    alarm : bool
-        Whether the alarm of negative transfer was raised.
-    harmful, harmless : bool
-        Whether TL is truly worse than random by `HARMFUL_DIFFERENCE`; whether it is not worse.
-    """
+    mean: float
+    low: float
+    high: float
+    truth: float
 
-    cover_new: bool
-    cover_logged: bool
-    cover_random: bool
-    cover_to_random: bool
-    cover_to_logged: bool
-    wrong_to_random: bool
-    wrong_to_logged: bool
-    decided_to_random: bool
-    decided_to_logged: bool
-    alarm: bool
-    harmful: bool
-    harmless: bool
+    @property
+    def covers(self) -> bool:
+        """Whether the interval contains the truth."""
+        return self.low <= self.truth <= self.high
 
-
-OUTCOME_NAMES = tuple(field.name for field in fields(Outcome))
-
-
-def outcomes(cell: Cell, num_systems: int, num_samples: int, seed: int) -> Iterator[Outcome]:
-    """The outcome of every system of a cell."""
-    S = cell.num_states
-    A = cell.num_actions
-
-    # Random systems, and the logs that the past left in them.
-    seeds = [np.random.SeedSequence(seed, spawn_key=(i,)) for i in range(num_systems)]
-    system_stream, past_stream = Streams(seeds).spawn(2)
-    model = random_models(ROW_SAMPLERS[cell.rows], S, A, system_stream)
-    system = FiniteSystem(model)
-    teacher, past_ideal = _teacher(cell, model, np.random.default_rng(seed))
-    log = run(system, teacher, cell.num_records, past_stream, ideal=past_ideal).transitions
-
-    # Statements from each log alone, and the truth.
-    method = TL()
-    ideal = ideal_preferring((0,), S, A)
-    criterion = Criterion(np.eye(S)[0], np.full(S, 1 / S))
-    for i in range(num_systems):
-        own_log = Transitions(*[field[i] for field in log])
-        counts = TransitionCounts.from_transitions(own_log, system.states, system.actions)
-        rules = {
-            "new": method.plan(method.start(counts, ideal)).rule,
-            "logged": behaviour_rule(counts),
-            "random": np.full((S, A), 1 / A),
-        }
-        posterior = TransitionPosterior(counts)
-        samples = sample_values(posterior, rules, criterion, num_samples, seed=i, threads=1)
-        if samples.number < num_samples:
-            raise KeyboardInterrupt  # it cut the sampling short
-        true_model = DenseSamples(model.transition[i : i + 1])
-        truth = rule_values(true_model, np.stack(list(rules.values())), criterion)
-        yield _outcome(samples.values[:, :3], truth[0, :3])
-
-
-def _teacher(
-    cell: Cell, model: DenseModel, rng: np.random.Generator
-) -> tuple[AnyMethod, IdealModel | None]:
-    """The decision maker that leaves the log, and its goal if it has one."""
-    preferred = PASTS[cell.past]
-    if preferred is None:
-        rule = rng.dirichlet(np.ones(cell.num_actions), size=(*model.shape, cell.num_states))
-        return Scripted(rule[:, None]), None
-    states = tuple(state % cell.num_states for state in preferred)
-    return FPD(model), ideal_preferring(states, cell.num_states, cell.num_actions)
-
-
-def _outcome(values: FloatArray, truth: FloatArray) -> Outcome:
-    """Sampled values [samples, 3] of new, logged and random compared with the true ones [3]."""
-    new, logged, random = values.T
-    true_new, true_logged, true_random = truth.tolist()
-    differences = {"logged": new - logged, "random": new - random}
-    true_to_logged = true_new - true_logged
-    true_to_random = true_new - true_random
-    margin = DEFAULT_THRESHOLDS.margin_for(UTILITY_RANGE)
-    comparisons = compare(differences, margin)
-    to_logged = comparisons["logged"].verdict
-    to_random = comparisons["random"].verdict
-    return Outcome(
-        cover_new=_covers(new, true_new),
-        cover_logged=_covers(logged, true_logged),
-        cover_random=_covers(random, true_random),
-        cover_to_random=_covers(differences["random"], true_to_random),
-        cover_to_logged=_covers(differences["logged"], true_to_logged),
-        wrong_to_random=_is_wrong(to_random, true_to_random),
-        wrong_to_logged=_is_wrong(to_logged, true_to_logged),
-        decided_to_random=to_random != "cannot tell",
-        decided_to_logged=to_logged != "cannot tell",
-        alarm=Alarm.of_samples(differences["random"], comparisons["logged"], margin).raised,
-        harmful=true_to_random <= -HARMFUL_DIFFERENCE,
-        harmless=true_to_random >= 0,
-    )
-
-
-def _covers(samples: FloatArray, truth: float) -> bool:
-    return Interval.of_samples(samples).covers(truth)
-
-
-def _is_wrong(verdict: Verdict, true_difference: float) -> bool:
-    if verdict == "better":
-        return true_difference < 0
-    if verdict == "worse":
-        return true_difference > 0
-    return False
-
-
-# All systems.
-
-
-class CellRates(TypedDict):
-    """Plain values of a part of the study: rates by the names of `Outcome`, and two counts."""
-
-    rates: dict[str, float]
-    caught: int
-    false_alarms: int
+    @property
+    def width(self) -> float:
+        """Width of the interval."""
+        return self.high - self.low
 
 
 @dataclass(frozen=True)
-class CellResult:
-    """Rates over the systems of a cell.
+class Outcome:
+    """What was stated about one system, and the truth.
 
     Attributes
     ----------
-    rates : by the names of `Outcome`
-    systems : int
-    caught : int
-        Harmful cases in which the alarm was raised.
-    false_alarms : int
-        Harmless cases in which it was.
+    case : Case
+    num_states, num_actions : int
+        Size of the system.
+    stated : by the names of `QUANTITIES`
+    verdict : by reference
+    alarm : bool
+        Whether the alarm of negative transfer was raised.
     """
 
-    cell: Cell
-    rates: Mapping[str, float]
-    systems: int
-    caught: int
-    false_alarms: int
+    case: Case
+    num_states: int
+    num_actions: int
+    stated: Mapping[str, Stated]
+    verdict: Mapping[str, Verdict]
+    alarm: bool
+
+    @property
+    def family(self) -> str:
+        """Family of the system."""
+        return self.case.family
+
+    @property
+    def actions(self) -> str:
+        """Whether actions have any effect in the family."""
+        return WITHOUT_EFFECT if FAMILIES[self.family].is_null else WITH_EFFECT
+
+    @property
+    def past(self) -> str:
+        """Who left the log."""
+        return self.case.past
+
+    @property
+    def records(self) -> int:
+        """Length of the log."""
+        return self.case.records
+
+    @property
+    def method(self) -> str:
+        """Who learned from it."""
+        return self.case.method
+
+    def gain(self, reference: Reference) -> float:
+        """True value of the rule minus that of a reference."""
+        return self.stated[f"to_{reference}"].truth
+
+    def is_decided(self, reference: Reference) -> bool:
+        """Whether the verdict decides."""
+        return self.verdict[reference] != "cannot tell"
+
+    def is_equal(self, reference: Reference) -> bool:
+        """Whether there is no true difference, so that any decision is false."""
+        return abs(self.gain(reference)) <= NO_DIFFERENCE
+
+    def is_wrong(self, reference: Reference) -> bool:
+        """Whether the verdict says the opposite of the truth."""
+        if self.is_equal(reference):
+            return False
+        opposite: Verdict = "worse" if self.gain(reference) > 0 else "better"
+        return self.verdict[reference] == opposite
+
+    def is_clear_gain(self, reference: Reference) -> bool:
+        """Whether the log is long and the rule so much better that this should be found."""
+        is_long = self.records == CLEAR_GAIN_RECORDS
+        return is_long and self.gain(reference) > CLEAR_GAIN
+
+    @property
+    def is_harmful(self) -> bool:
+        """Whether the rule is clearly worse than acting at random."""
+        return self.gain("random") <= -HARMFUL_DIFFERENCE
+
+    @property
+    def is_harmless(self) -> bool:
+        """Whether the rule is worse neither than acting at random nor than what was done."""
+        return min(self.gain(reference) for reference in REFERENCES) >= -NO_DIFFERENCE
 
     def to_dict(self) -> dict[str, Any]:
         """One level of names and plain values, for a table or JSON."""
-        return {
-            **asdict(self.cell),
-            **self.rates,
-            "systems": self.systems,
-            "caught": self.caught,
-            "false_alarms": self.false_alarms,
-        }
+        row: dict[str, Any] = asdict(self.case)
+        row["num_states"] = self.num_states
+        row["num_actions"] = self.num_actions
+        for quantity, stated in self.stated.items():
+            for name, number in asdict(stated).items():
+                row[f"{quantity}_{name}"] = number
+        for reference, verdict in self.verdict.items():
+            row[f"verdict_{reference}"] = verdict
+        row["alarm"] = self.alarm
+        return row
+
+    @classmethod
+    def from_dict(cls, row: Mapping[str, Any]) -> Outcome:
+        """The outcome that `to_dict` described."""
+        stated = {}
+        for quantity in QUANTITIES:
+            numbers = {name: row[f"{quantity}_{name}"] for name in Stated.__annotations__}
+            stated[quantity] = Stated(**numbers)
+        return cls(
+            case=Case(**{name: row[name] for name in Case.__annotations__}),
+            num_states=row["num_states"],
+            num_actions=row["num_actions"],
+            stated=stated,
+            verdict={reference: row[f"verdict_{reference}"] for reference in REFERENCES},
+            alarm=row["alarm"],
+        )
+
+
+def run_case(case: Case, *, samples: int = 400, seed: int = 0) -> Outcome:
+    """What is stated about one system, compared with the truth."""
+    family = FAMILIES[case.family]
+    system = family.system(seed, case.index)
+    rng = np.random.default_rng(family.seeds(seed, case.index).spawn(1)[0])
+
+    if case.past == OWN:
+        return _self_test(case, system, rng, samples)
+
+    # The past leaves a log, from which a method learns.
+    rules = past_rules(system, case.past, rng)
+    log = _log_with_goal(system, rules, case.records, rng)
+    learner = _learned(log, system, case.method)
+    evaluation = _statements(learner, system, samples, case.index)
+    return _outcome(case, system, learner, rules, evaluation)
+
+
+def _self_test(
+    case: Case, system: System, rng: np.random.Generator, samples: int, first_records: int = 10_000
+) -> Outcome:
+    """A rule is in use, leaves a log of its own, and is evaluated on it.
+
+    Parameters
+    ----------
+    first_records : int
+        Records of the log from random actions that the rule was learned from: enough to see all
+        states of the families here, as a log with new states could not be evaluated.
+    """
+    first_log = _log_with_goal(system, past_rules(system, "random", rng), first_records, rng)
+    learner = _learned(first_log, system, case.method)
+    rules = _whole_rule(learner, system)[None]
+    own_log = simulate(system, rules, case.records, rng).within(first_log.states)
+    evaluation = _statements(learner, system, samples, case.index, own_log)
+    return _outcome(case, system, learner, rules, evaluation)
+
+
+def _log_with_goal(
+    system: System, rules: FloatArray, num_records: int, rng: np.random.Generator
+) -> Log:
+    """A log in which some state of a positive score occurs, since a goal must name one.
+
+    A log without any is replaced by one that is longer by a tenth.
+    """
+    log = simulate(system, rules, num_records, rng)
+    while not system.score[log.states].any():
+        num_records += -(-num_records // 10)
+        log = simulate(system, rules, num_records, rng)
+    return log
+
+
+# All that the study asks of the library: learn from a table, evaluate.
+
+
+def _learned(log: Log, system: System, method: str) -> TransferLearner:
+    """A learner after a log, as a user would make it."""
+    goal = Goal(prefer={int(s): float(system.score[s]) for s in log.states if system.score[s] > 0})
+    learner = TransferLearner(goal, method=method)
+    ends = np.intersect1d(log.states, system.terminal)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LogWarning)
+        return learner.fit(
+            log.table(),
+            state="state",
+            action="action",
+            next_state="next_state",
+            episode="episode",
+            time="time",
+            terminal=ends.tolist(),
+        )
+
+
+def _statements(
+    learner: TransferLearner, system: System, samples: int, seed: int, log: Log | None = None
+) -> Evaluation:
+    """What is stated about the learner's rule from its log, or from another one.
+
+    Starts and horizon are given, so that statements and truth are of the same quantity.
+    """
+    named = system.restricted_to(_known_states(learner))
+    starts = np.flatnonzero(named.initial)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LogWarning)
+        evaluation = learner.evaluate(
+            None if log is None else log.table(),
+            initial={int(s): float(named.initial[s]) for s in starts},
+            horizon=system.horizon,
+            samples=samples,
+            seed=seed,
+        )
+    if evaluation.samples < samples:
+        raise KeyboardInterrupt  # it cut the sampling short
+    return evaluation
+
+
+def _known_states(learner: TransferLearner) -> IntArray:
+    """The states that the learner has labels of: [number]."""
+    return np.array(learner.counts_.states.labels, dtype=np.int64)
+
+
+def _known_actions(learner: TransferLearner) -> IntArray:
+    """The actions that the learner has labels of: [number]."""
+    return np.array(learner.counts_.actions.labels, dtype=np.int64)
+
+
+def _whole_rule(learner: TransferLearner, system: System) -> FloatArray:
+    """The learned rule over all states and actions; uniform in states without a label: [S, A]."""
+    rule = _uniform_rule(learner, system)
+    known = np.ix_(_known_states(learner), _known_actions(learner))
+    rule[known] = learner.rule_.probabilities
+    return rule
+
+
+def _uniform_rule(learner: TransferLearner, system: System) -> FloatArray:
+    """The same probability for every action that the log has: [S, A]."""
+    actions = _known_actions(learner)
+    rule = np.zeros((system.num_states, system.num_actions))
+    rule[:, actions] = 1 / len(actions)
+    return rule
+
+
+def _outcome(
+    case: Case,
+    system: System,
+    learner: TransferLearner,
+    past: FloatArray,
+    evaluation: Evaluation,
+) -> Outcome:
+    """Statements next to the truth, of which ``past`` [M, S, A] is what was done."""
+    named = system.restricted_to(_known_states(learner))
+    truth = {
+        "new": named.value(_whole_rule(learner, system)),
+        "logged": named.value(past),
+        "random": named.value(_uniform_rule(learner, system)),
+    }
+    for reference in REFERENCES:
+        truth[f"to_{reference}"] = truth["new"] - truth[reference]
+
+    intervals = {**evaluation.values, **evaluation.differences}
+    stated = {}
+    for quantity in QUANTITIES:
+        interval = intervals[quantity]
+        stated[quantity] = Stated(interval.mean, interval.low, interval.high, truth[quantity])
+    return Outcome(
+        case=case,
+        num_states=system.num_states,
+        num_actions=system.num_actions,
+        stated=stated,
+        verdict={reference: evaluation.verdict[reference] for reference in REFERENCES},
+        alarm=bool(evaluation.alarm),
+    )
+
+
+# Rates.
+
+
+@dataclass(frozen=True)
+class Share:
+    """How many of so many cases."""
+
+    number: int
+    of: int
+
+    @classmethod
+    def count(cls, hits: Iterable[bool]) -> Share:
+        """The share of cases that are true."""
+        cases = list(hits)
+        return cls(sum(cases), len(cases))
+
+    @property
+    def rate(self) -> float | None:
+        """The share; None if there is no case."""
+        return self.number / self.of if self.of else None
+
+    def __str__(self) -> str:
+        return "" if self.rate is None else f"{100 * self.rate:.0f} %"
+
+
+@dataclass(frozen=True)
+class Rates:
+    """How often statements hold, over some evaluations.
+
+    Attributes
+    ----------
+    evaluations : int
+    coverage, width : by the names of `QUANTITIES`
+        Share of intervals that contain the truth; mean width of the intervals.
+    decided, wrong : by reference
+        Verdicts other than "cannot tell"; verdicts that say the opposite of the truth.
+    false, false_better : by reference
+        Where there is no true difference: verdicts that decide; verdicts "better".
+    found : by reference
+        Where there is a clear gain in a log of `CLEAR_GAIN_RECORDS`: verdicts "better".
+    caught, false_alarms : Share
+        Alarms among harmful cases, and among harmless ones.
+    """
+
+    evaluations: int
+    coverage: Mapping[str, Share]
+    width: Mapping[str, float]
+    decided: Mapping[Reference, Share]
+    wrong: Mapping[Reference, Share]
+    false: Mapping[Reference, Share]
+    false_better: Mapping[Reference, Share]
+    found: Mapping[Reference, Share]
+    caught: Share
+    false_alarms: Share
+
+    @classmethod
+    def of(cls, outcomes: Sequence[Outcome]) -> Rates:
+        """Rates over some outcomes, at least one."""
+        coverage = {}
+        width = {}
+        for name in QUANTITIES:
+            coverage[name] = Share.count(x.stated[name].covers for x in outcomes)
+            width[name] = float(np.mean([x.stated[name].width for x in outcomes]))
+
+        decided: dict[Reference, Share] = {}
+        wrong: dict[Reference, Share] = {}
+        false: dict[Reference, Share] = {}
+        false_better: dict[Reference, Share] = {}
+        found: dict[Reference, Share] = {}
+        for name in REFERENCES:
+            equal = [x for x in outcomes if x.is_equal(name)]
+            clear = [x for x in outcomes if x.is_clear_gain(name)]
+            decided[name] = Share.count(x.is_decided(name) for x in outcomes)
+            wrong[name] = Share.count(x.is_wrong(name) for x in outcomes)
+            false[name] = Share.count(x.is_decided(name) for x in equal)
+            false_better[name] = Share.count(x.verdict[name] == "better" for x in equal)
+            found[name] = Share.count(x.verdict[name] == "better" for x in clear)
+
+        return cls(
+            evaluations=len(outcomes),
+            coverage=coverage,
+            width=width,
+            decided=decided,
+            wrong=wrong,
+            false=false,
+            false_better=false_better,
+            found=found,
+            caught=Share.count(x.alarm for x in outcomes if x.is_harmful),
+            false_alarms=Share.count(x.alarm for x in outcomes if x.is_harmless),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """One level of names and plain values: shares, and where they vary the numbers of cases."""
+        row: dict[str, Any] = {"evaluations": self.evaluations}
+        for name in QUANTITIES:
+            row[f"cover_{name}"] = self.coverage[name].rate
+            row[f"width_{name}"] = self.width[name]
+        for name in REFERENCES:
+            row[f"decided_{name}"] = self.decided[name].rate
+            row[f"wrong_{name}"] = self.wrong[name].rate
+            row[f"equal_{name}"] = self.false[name].of
+            row[f"false_{name}"] = self.false[name].rate
+            row[f"false_better_{name}"] = self.false_better[name].rate
+            row[f"clear_gains_{name}"] = self.found[name].of
+            row[f"found_{name}"] = self.found[name].rate
+        row["harmful"] = self.caught.of
+        row["caught"] = self.caught.rate
+        row["harmless"] = self.false_alarms.of
+        row["false_alarms"] = self.false_alarms.rate
+        return row
+
+
+# The study.
+
+POOLED_BY = ("family", "actions", "past", "records", "method")
+"""What the rates are given for, each pooled over all others."""
+
+WITHOUT_EFFECT = "without effect"
+WITH_EFFECT = "with effect"
+"""The two kinds of actions, by which families are pooled."""
+
+BLOCK_SIZE = 5
+"""Systems of a family that are one part of the study."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Results of the study, in the order of the cells."""
+    """Results of the study.
 
-    systems: int
-    samples: int
-    seed: int
-    results: list[CellResult]
+    Attributes
+    ----------
+    design : Design
+    outcomes : list of Outcome
+        Family by family.
+    """
+
+    design: Design
+    outcomes: Sequence[Outcome]
+
+    @property
+    def overall(self) -> Rates:
+        """Rates over all evaluations."""
+        return Rates.of(self.outcomes)
+
+    def pooled(self, by: str) -> dict[str, Rates]:
+        """Rates for each level of one of `POOLED_BY` that occurs, in their order."""
+        levels: dict[str, Sequence[Any]] = {
+            "family": self.design.families,
+            "actions": (WITHOUT_EFFECT, WITH_EFFECT),
+            "past": self.design.pasts,
+            "records": self.design.records,
+            "method": self.design.methods,
+        }
+        rates = {}
+        for level in levels[by]:
+            chosen = [x for x in self.outcomes if getattr(x, by) == level]
+            if chosen:
+                rates[str(level)] = Rates.of(chosen)
+        return rates
+
+    def rows(self) -> list[dict[str, Any]]:
+        """All rates, as rows of a table: overall, then by each of `POOLED_BY`."""
+        rows = [{"by": "all", "level": "all", **self.overall.to_dict()}]
+        for by in POOLED_BY:
+            for level, rates in self.pooled(by).items():
+                rows.append({"by": by, "level": level, **rates.to_dict()})
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {
-            "settings": {"systems": self.systems, "samples": self.samples, "seed": self.seed},
-            "rows": [result.to_dict() for result in self.results],
-        }
+        return {"settings": self.design.to_dict(), "rows": self.rows()}
 
     def write(self, folder: Path) -> None:
-        """Write the table, the rates and the figure into a folder."""
-        write_csv(folder / "calibration.csv", [result.to_dict() for result in self.results])
+        """Write tables, the page and the figure into a folder."""
+        write_csv(folder / "calibration.csv", self.rows())
+        write_csv(folder / "evaluations.csv", [x.to_dict() for x in self.outcomes])
         save_json(folder / "calibration.json", self.to_dict())
         (folder / "calibration.md").write_text(self.page(), encoding="utf-8")
         figure = coverage_plot(self._coverage(), DEFAULT_THRESHOLDS.level)
         save_figure(figure, folder, "calibration")
 
-    def _coverage(self) -> dict[str, list[Curve]]:
-        """For the figure: a curve per past of each quantity."""
-        quantities = {
-            "value of TL": "cover_new",
-            "TL minus random": "cover_to_random",
-            "TL minus logged": "cover_to_logged",
-        }
+    def _coverage(self) -> dict[str, dict[str, Any]]:
+        """For the figure: quantity -> family -> share with its interval."""
+        by_family = self.pooled("family")
         panels = {}
-        for title, name in quantities.items():
-            curves = []
-            for past in PASTS:
-                rates = [self.pooled(past, records)[name] for records in RECORDS]
-                curves.append(Curve(past, RECORDS, rates))
-            panels[title] = curves
+        for name, title in QUANTITIES.items():
+            shares = {}
+            for family, rates in by_family.items():
+                share = rates.coverage[name]
+                shares[family] = share_interval(share.number, share.of)
+            panels[title] = shares
         return panels
 
-    def pooled(self, past: str, num_records: int) -> dict[str, float]:
-        """Rates over all sizes and row samplers, for a past and a number of records."""
-        chosen = [
-            result
-            for result in self.results
-            if result.cell.past == past and result.cell.num_records == num_records
-        ]
-        rates = {}
-        for name in OUTCOME_NAMES:
-            rates[name] = float(np.mean([result.rates[name] for result in chosen]))
-
-        # Of the harmful cases the share that the alarm caught, of the harmless ones false alarms.
-        harmful = sum(result.rates["harmful"] * result.systems for result in chosen)
-        harmless = sum(result.rates["harmless"] * result.systems for result in chosen)
-        caught = sum(result.caught for result in chosen)
-        false_alarms = sum(result.false_alarms for result in chosen)
-        rates["alarm_caught"] = caught / harmful if harmful else float("nan")
-        rates["alarm_false"] = false_alarms / harmless if harmless else float("nan")
-        return rates
-
     def page(self) -> str:
-        """The pooled rates as a page of Markdown."""
-        columns = {
-            "cover_new": "value of TL",
-            "cover_random": "value of random",
-            "cover_to_random": "TL - random",
-            "cover_to_logged": "TL - logged",
-            "wrong_to_random": "wrong against random",
-            "wrong_to_logged": "wrong against logged",
-            "decided_to_random": "decided against random",
-            "decided_to_logged": "decided against logged",
-            "alarm_caught": "harm caught",
-            "alarm_false": "false alarm",
-        }
-        rows = []
-        for past, records in product(PASTS, RECORDS):
-            rates = self.pooled(past, records)
-            cells = [_percent(rates[name]) for name in columns]
-            rows.append([past, str(records), *cells])
+        """The rates as a page of Markdown."""
         lines = [
-            f"{self.systems * len(self.results):,} systems, {self.samples} samples each. Coverage "
-            "of the stated 90 % intervals, then rates of verdicts and alarms.",
-            "",
-            *markdown_table(["past", "records", *columns.values()], rows),
+            f"{len(self.outcomes):,} systems of {len(self.design.families)} families, "
+            f"{self.design.samples} samples each.",
             "",
         ]
+        for by in POOLED_BY:
+            rates = {**self.pooled(by), "all": self.overall}
+            lines += [f"## By {by}", "", *_interval_table(by, rates), ""]
+            lines += [*_verdict_table(by, rates), ""]
         return "\n".join(lines)
 
 
-def _percent(rate: float) -> str:
-    return "" if np.isnan(rate) else f"{100 * rate:.0f} %"
+def _interval_table(by: str, rates: Mapping[str, Rates]) -> list[str]:
+    """Coverage of the intervals of each quantity, with their mean width."""
+    rows = []
+    for level, rate in rates.items():
+        cells = [f"{rate.coverage[name]} ({rate.width[name]:.2f})" for name in QUANTITIES]
+        rows.append([level, str(rate.evaluations), *cells])
+    titles = [f"{title} (width)" for title in QUANTITIES.values()]
+    return markdown_table([by, "systems", *titles], rows)
+
+
+def _verdict_table(by: str, rates: Mapping[str, Rates]) -> list[str]:
+    """Verdicts against both references, logged / random, and the alarm."""
+    rows = []
+    for level, rate in rates.items():
+        cells = []
+        for shares in (rate.decided, rate.wrong, rate.false, rate.false_better, rate.found):
+            cells.append(" / ".join(str(shares[name]) or "-" for name in REFERENCES))
+        cells.append(_with_number(rate.caught))
+        cells.append(_with_number(rate.false_alarms))
+        rows.append([level, *cells])
+    titles = [
+        "decided",
+        "opposite of the truth",
+        "decided where equal",
+        '"better" where equal',
+        "clear gain found",
+        "harm caught",
+        "false alarm",
+    ]
+    return markdown_table([by, *titles], rows)
+
+
+def _with_number(share: Share) -> str:
+    """A share with the number of cases behind it."""
+    return f"{share} of {share.of}" if share.of else "-"
 
 
 def calibrate(
-    systems: int = 100, samples: int = 400, seed: int = 0, runner: Runner | None = None
+    families: Sequence[str] | None = None,
+    *,
+    systems: int = 100,
+    samples: int = 400,
+    seed: int = 0,
+    pasts: Sequence[str] = PASTS,
+    records: Sequence[int] = RECORDS,
+    methods: Sequence[str] | None = None,
+    runner: Runner | None = None,
 ) -> Calibration:
-    """Run the study: ``systems`` random systems in each of the cells."""
-    all_cells = cells()
-    parts = [partial(_cell_rates, cell, systems, samples, seed) for cell in all_cells]
-    settings = {"study": "calibration", "systems": systems, "samples": samples, "seed": seed}
-    found = (runner or Runner()).run("Simulating", parts, settings)
-    results = []
-    for cell, rates in zip(all_cells, found, strict=True):
-        results.append(
-            CellResult(cell, rates["rates"], systems, rates["caught"], rates["false_alarms"])
-        )
-    return Calibration(systems, samples, seed, results)
+    """Run the study.
+
+    Parameters
+    ----------
+    families : names, optional
+        By default those of the group "reported".
+    systems : int
+        Number of systems of each family.
+    samples : int
+        Number of models that an evaluation samples. 400 fix the bounds of an interval to about
+        3 % of its width.
+    pasts, records, methods
+        What the cases are made of; all by default.
+    """
+    design = Design(
+        families=tuple(families or of_group("reported")),
+        systems=systems,
+        samples=samples,
+        seed=seed,
+        pasts=tuple(pasts),
+        records=tuple(records),
+        methods=tuple(methods or learning_methods()),
+    )
+    unknown = [name for name in design.families if name not in FAMILIES]
+    if unknown:
+        raise ParameterError(f"unknown family {unknown[0]!r}; choose of {', '.join(FAMILIES)}")
+
+    # A part is a block of systems of one family.
+    parts = []
+    for family in design.families:
+        for start in range(0, systems, BLOCK_SIZE):
+            indices = range(start, min(start + BLOCK_SIZE, systems))
+            parts.append(partial(_block, design, family, indices))
+    settings = {"study": "calibration", **design.to_dict()}
+    blocks = (runner or Runner()).run("Simulating", parts, settings)
+    outcomes = [Outcome.from_dict(row) for block in blocks for row in block]
+    return Calibration(design, outcomes)
 
 
-def _cell_rates(cell: Cell, systems: int, samples: int, seed: int) -> CellRates:
-    """Rates over the systems of a cell."""
-    found: Sequence[Outcome] = list(outcomes(cell, systems, samples, seed))
-    rates = {}
-    for name in OUTCOME_NAMES:
-        rates[name] = float(np.mean([getattr(outcome, name) for outcome in found]))
-    return {
-        "rates": rates,
-        "caught": sum(outcome.alarm and outcome.harmful for outcome in found),
-        "false_alarms": sum(outcome.alarm and outcome.harmless for outcome in found),
-    }
+def _block(design: Design, family: str, indices: Iterable[int]) -> list[dict[str, Any]]:
+    """Outcomes of some systems of a family, as plain values."""
+    rows = []
+    for index in indices:
+        case = design.case(family, index)
+        rows.append(run_case(case, samples=design.samples, seed=design.seed).to_dict())
+    return rows

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
 from pastwise._numerics.arrays import FloatArray, IntArray
 from pastwise._numerics.interval import Interval
@@ -29,6 +29,21 @@ def standard_error(values: FloatArray | IntArray) -> float | None:
     if len(values) < 2:
         return None
     return float(np.std(values, ddof=1) / np.sqrt(len(values)))
+
+
+def share_interval(number: int, total: int, confidence: float = 0.95) -> Interval:
+    """A share of independent cases with its interval by Wilson's formula.
+
+    >>> share = share_interval(9, 10)
+    >>> round(share.low, 2), round(share.high, 2)
+    (0.6, 0.98)
+    """
+    z = float(ndtri((1 + confidence) / 2))
+    share = number / total
+    centre = (share + z**2 / (2 * total)) / (1 + z**2 / total)
+    variance = share * (1 - share) / total + z**2 / (4 * total**2)
+    half_width = z * sqrt(variance) / (1 + z**2 / total)
+    return Interval(share, max(centre - half_width, 0.0), min(centre + half_width, 1.0), confidence)
 
 
 @dataclass(frozen=True)
