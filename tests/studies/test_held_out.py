@@ -191,6 +191,8 @@ def test_the_study_summarises_its_splits(tmp_path: Path) -> None:
             assert agreement.rate == pytest.approx(np.mean([row[f"{name}_agrees"] for row in own]))
         false = [row["verdict_without_effect"] != "cannot tell" for row in own]
         assert summary.false_verdicts == pytest.approx(np.mean(false))
+        assert summary.false_by_the_log >= summary.false_verdicts
+        assert summary.objected == np.mean([row["objections"] != "" for row in own])
         assert 0 <= summary.better + summary.worse <= 1
 
     # Results are plain values, in three files.

@@ -22,7 +22,8 @@ sets. The rate of one data set scatters more than that many independent trials w
 share their records, and the other policy's log is the same in all of them.
 
 *Null*: with actions exchanged among all records of the same state they have no effect, and any
-verdict other than "cannot tell" is false.
+verdict other than "cannot tell" is false. Objections turn a verdict into "cannot tell", so the
+study also counts the verdicts *by the log*, without them.
 """
 
 from __future__ import annotations
@@ -331,8 +332,10 @@ def split_rows(log: RealLog, study: HeldOutStudy, split: int) -> list[dict[str, 
             "data": log.name,
             "method": method,
             "split": split,
-            "verdict": evaluation.verdict["logged"],
-            "verdict_without_effect": without_effect.verdict["logged"],
+            "objections": " ".join(objection.code for objection in evaluation.objections),
+            "verdict": evaluation.comparisons["logged"].verdict,
+            "verdict_without_effect": without_effect.comparisons["logged"].verdict,
+            "by_the_log_without_effect": without_effect.comparisons["logged"].by_the_log,
         }
         for name, interval in stated.items():
             row.update(_comparison_columns(name, interval, measured.get(name)))
@@ -343,7 +346,7 @@ def split_rows(log: RealLog, study: HeldOutStudy, split: int) -> list[dict[str, 
 def _evaluated(log: RealLog, method: str, samples: int) -> tuple[TransferLearner, Evaluation]:
     """A learner fitted on a log, and what it states from it."""
     learner = TransferLearner(log.goal, method=method).fit(log.table(), **log.columns())
-    evaluation = learner.evaluate(samples=samples)
+    evaluation = learner.evaluate(samples=samples, margin=log.margin)
     if evaluation.samples < samples:
         raise KeyboardInterrupt  # it cut the sampling short
     return learner, evaluation
@@ -403,8 +406,11 @@ class MethodSummary:
     agreement : by the names of `QUANTITIES`
     better, worse : float
         Share of the splits with this verdict against what was done.
-    false_verdicts : float
-        Share of the permuted logs with either.
+    objected : float
+        Share of the splits in which the comparison was not found fair.
+    false_verdicts, false_by_the_log : float
+        Share of the permuted logs with a verdict other than "cannot tell", with objections and
+        without.
     """
 
     data: str
@@ -413,7 +419,9 @@ class MethodSummary:
     agreement: Mapping[str, Agreement]
     better: float
     worse: float
+    objected: float
     false_verdicts: float
+    false_by_the_log: float
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -459,7 +467,13 @@ class HeldOutResult:
                     continue
                 cells = _agreement_cells(agreement)
                 values.append([summary.data, summary.method, QUANTITIES[name], *cells])
-            shares = (summary.better, summary.worse, summary.false_verdicts)
+            shares = (
+                summary.better,
+                summary.worse,
+                summary.objected,
+                summary.false_verdicts,
+                summary.false_by_the_log,
+            )
             cells = [f"{share:.2f}" for share in shares]
             verdicts.append([summary.data, summary.method, *cells])
         sizes = dict.fromkeys(f"{summary.data}: {summary.size}." for summary in self.summaries)
@@ -472,10 +486,21 @@ class HeldOutResult:
                 values,
             ),
             "",
-            "Share of verdicts against what was done: of the splits, and, false, where actions "
-            "have no effect (exchanged among the records of each state)",
+            "Verdicts against what was done, as shares: of the splits; and false ones, where "
+            "actions have no effect (exchanged among the records of each state)",
             "",
-            *markdown_table(["data", "method", "better", "worse", "false"], verdicts),
+            *markdown_table(
+                [
+                    "data",
+                    "method",
+                    "better",
+                    "worse",
+                    "not fair",
+                    "false",
+                    "false, by the log",
+                ],
+                verdicts,
+            ),
             "",
         ]
         return "\n".join(lines)
@@ -520,7 +545,9 @@ def held_out_study(
 def _summary(log: RealLog, method: str, rows: Sequence[Mapping[str, Any]]) -> MethodSummary:
     """The splits of one method on one data set."""
     verdicts = [row["verdict"] for row in rows]
+    is_objected = [row["objections"] != "" for row in rows]
     is_false = [row["verdict_without_effect"] != "cannot tell" for row in rows]
+    is_false_by_the_log = [row["by_the_log_without_effect"] != "cannot tell" for row in rows]
     return MethodSummary(
         data=log.name,
         size=log.size,
@@ -528,7 +555,9 @@ def _summary(log: RealLog, method: str, rows: Sequence[Mapping[str, Any]]) -> Me
         agreement={name: _agreement(name, rows) for name in QUANTITIES},
         better=verdicts.count("better") / len(rows),
         worse=verdicts.count("worse") / len(rows),
+        objected=float(np.mean(is_objected)),
         false_verdicts=float(np.mean(is_false)),
+        false_by_the_log=float(np.mean(is_false_by_the_log)),
     )
 
 

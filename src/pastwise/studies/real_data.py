@@ -60,6 +60,8 @@ class RealLog:
         States that end an episode.
     propensity : [N], optional
         Logged probability of the action.
+    margin : float, optional
+        Smallest difference that matters; by default that of `evaluate`.
     other : RealLog, optional
         A log of the same decisions under another policy, with propensities.
     """
@@ -75,6 +77,7 @@ class RealLog:
     wanted: tuple[str, ...]
     terminal: tuple[str, ...] = ()
     propensity: FloatArray | None = None
+    margin: float | None = None
     other: RealLog | None = None
 
     @property
@@ -352,6 +355,7 @@ def _open_bandit_log(source: Path, policy: str, campaign: str) -> RealLog:
         wanted=(CLICK,),
         terminal=(CLICK, NO_CLICK),
         propensity=propensity,
+        margin=0.0,  # the default, one click in a hundred, is more than all clicks
     )
 
 
