@@ -49,6 +49,13 @@ def test_evaluate_json(policy: str, shell: Shell) -> None:
     estimates = content["estimates"]
     assert estimates["doubly robust"]["mean"] > estimates["logged"]["mean"]
     assert all("Relies on" in estimate["assumption"] for estimate in estimates.values())
+    robust = estimates["doubly robust"]
+    assert robust["usable"] is False
+    assert "effective episodes, fewer than 10" in robust["why_not"]
+    assert robust["folds"] == 5
+    gain = robust["mean"] - estimates["logged"]["mean"]
+    assert robust["difference"]["mean"] == pytest.approx(gain)
+    assert robust["in_sample"] > robust["mean"]
 
 
 def test_evaluate_as_text(policy: str, shell: Shell) -> None:
@@ -56,6 +63,17 @@ def test_evaluate_as_text(policy: str, shell: Shell) -> None:
     assert shown.code == 0
     assert "better than what was done" in shown.out
     assert "doubly robust" in shown.out
+    assert "(unusable)" in shown.out
+    assert "fewer than 10" in shown.out
+    assert "learned and judged on the same episodes" in shown.out
+
+
+def test_a_usable_estimate_is_not_marked(policy: str, shell: Shell) -> None:
+    options = ["--samples", "50", "--importance", "--horizon", "4"]
+    shown = shell("evaluate", policy, LOG, *options)
+    assert "doubly robust" in shown.out
+    assert "minus logged" in shown.out
+    assert "unusable" not in shown.out
     assert "New policy minus others: mean and 95 % interval" in shown.out
     assert "Differences of at most 0.01 do not count (margin: 1 % of the range" in shown.out
     assert "Alarm not raised: the chance of being worse than acting at random" in shown.out

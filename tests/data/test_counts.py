@@ -439,3 +439,35 @@ def test_counts_that_do_not_fall_with_age_are_as_of_no_date() -> None:
 def test_decay_that_makes_no_sense_is_refused(as_of: Any, half_life: float) -> None:
     with pytest.raises(ParameterError, match="a decay needs a date and a positive half-life"):
         Decay(as_of, half_life)
+
+
+# Fewer records.
+
+
+@given(logs, logs)
+def test_without_takes_away_what_was_added(log: list[Record], more: list[Record]) -> None:
+    both = counts_of_list(log + more, S, A)
+    other = counts_of_list(more, S, A)
+    assert both.contains(other)
+    assert both.without(other) == counts_of_list(log, S, A)
+
+
+@given(logs, logs)
+def test_without_is_the_difference_of_plain_counters(
+    log: list[Record], other: list[Record]
+) -> None:
+    found = counts_of_list(log, S, A).without(counts_of_list(other, S, A))
+    expected = Counter(log) - Counter(other)
+    assert as_dict(found) == {record: (n, n, n) for record, n in expected.items()}
+
+
+@given(logs, logs)
+def test_contains_compares_numbers_of_records(log: list[Record], other: list[Record]) -> None:
+    found = counts_of_list(log, S, A).contains(counts_of_list(other, S, A))
+    assert found == (Counter(other) <= Counter(log))
+
+
+def test_without_takes_mean_weights_away() -> None:
+    counts = counts_of_list([(0, 1, 2)] * 4, S, A, weight=[1.0, 1.0, 2.0, 4.0])
+    found = counts.without(counts_of_list([(0, 1, 2)], S, A))
+    assert as_dict(found) == {(0, 1, 2): (3, 6.0, 16.5)}

@@ -93,3 +93,24 @@ def test_episodes_need_a_record() -> None:
     none = np.empty(0, dtype=np.int64)
     with pytest.raises(LogError, match="there are no episodes"):
         Episodes(none, none, none, none, none)
+
+
+def test_some_episodes_are_numbered_anew() -> None:
+    episodes = replace(EPISODES, unit=np.array([7, 7, 7, 4]))
+    assert episodes.unit_of_episode.tolist() == [1, 0]
+    last = episodes.where(np.array([False, True]))
+    assert last.state.tolist() == [2]
+    assert last.episode.tolist() == [0]
+    assert last.propensity is not None
+    assert last.propensity.tolist() == [0.2]
+    assert last.unit is not None
+    assert last.unit.tolist() == [4]
+
+
+def test_every_episode_is_a_unit_unless_said_otherwise() -> None:
+    assert EPISODES.unit_of_episode.tolist() == [0, 1]
+
+
+def test_an_episode_of_two_units_is_refused() -> None:
+    with pytest.raises(LogError, match=r"record 2 .* is of another unit than the record before"):
+        replace(EPISODES, unit=np.array([0, 0, 1, 1]))

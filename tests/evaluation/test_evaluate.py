@@ -105,6 +105,57 @@ def test_next_states_may_be_in_a_column_or_in_the_next_record() -> None:
     assert expected["importance sampling"].effective_episodes > 30
 
 
+def part_of(log: dict[str, list[Any]], first: int, last: int) -> dict[str, list[Any]]:
+    """The episodes from a first one to before a last one."""
+    kept = [row for row, episode in enumerate(log["e"]) if first <= episode < last]
+    return {name: [values[row] for row in kept] for name, values in log.items()}
+
+
+def test_a_rule_is_learned_anew_only_for_the_log_that_it_was_learned_from() -> None:
+    """Both halves of a log: the first was learned from, the second is new."""
+    log = door_episodes()
+    half = part_of(log, 0, 150)
+    other_half = part_of(log, 150, 300)
+    found = pw.TransferLearner(pw.Goal(prefer={"win": 1})).fit(half, **DOOR_COLUMNS)
+    rule = found.rule_.probabilities
+
+    own = found.estimates(half, 100)["importance sampling"]
+    assert "in 5 folds: rule and behaviour" in own.assumption
+    assert own == found.estimates(half, 100, learned_from_log=True)["importance sampling"]
+
+    new = found.estimates(other_half, 100, learned_from_log=False)["importance sampling"]
+    assert "in 5 folds: behaviour" in new.assumption
+    given = found.estimates(other_half, 100, rule=rule)["importance sampling"]
+    assert given == new
+
+
+def test_a_longer_log_than_was_learned_from_is_new() -> None:
+    log = door_episodes()
+    found = pw.TransferLearner(pw.Goal(prefer={"win": 1})).fit(part_of(log, 0, 150), **DOOR_COLUMNS)
+    estimate = found.estimates(log, 100)["doubly robust"]
+    assert "in 5 folds: behaviour and model" in estimate.assumption
+
+
+def test_propensities_named_when_learning_are_used() -> None:
+    log = door_episodes()
+    log["p"] = [0.5] * len(log["s"])
+    goal = pw.Goal(prefer={"win": 1})
+    named = pw.TransferLearner(goal).fit(log, propensity="p", **DOOR_COLUMNS)
+    later = pw.TransferLearner(goal).fit(log, **DOOR_COLUMNS)
+    found = named.estimates(log, 100)
+    assert found == later.estimates(log, 100, "p")
+    assert "as logged" in found["importance sampling"].assumption
+
+
+def test_an_unusable_estimate_is_listed_as_such() -> None:
+    log = door_episodes()
+    found = pw.TransferLearner(pw.Goal(prefer={"win": 1})).fit(log, **DOOR_COLUMNS)
+    estimates = found.estimates(part_of(log, 0, 6), 100)
+    assert "effective episodes, fewer than 10" in estimates["importance sampling"].why_not
+    result = replace(found.evaluate(samples=50), estimates=estimates)
+    assert result.to_frame("polars")["quantity"].to_list().count("unusable estimate") == 3
+
+
 def test_episodes_in_which_records_are_missing_are_taken_in_pieces_with_a_warning() -> None:
     log = {
         "e": [1, 1, 1, 2, 2],

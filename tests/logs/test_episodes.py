@@ -186,6 +186,20 @@ def test_next_states_that_say_what_the_next_record_says_change_nothing(rows: lis
     assert all(np.array_equal(getattr(plain, name), column) for name, column in vars(other).items())
 
 
+def test_the_pieces_of_an_episode_are_one_unit() -> None:
+    """The second episode has a gap: three pieces of two units."""
+    log = {
+        "who": [1, 1, 2, 2, 2, 2, 2],
+        "t": [0, 1, 0, 1, 2, 3, 4],
+        "room": ["a", "b", "a", "b", None, "b", "a"],
+        "did": list("xyxyxyx"),
+    }
+    columns = Columns.of("room", "did", episode="who", time="t")
+    episodes = read_episodes(log, columns, STATES, ACTIONS)
+    assert episodes.number == 3
+    assert episodes.unit_of_episode.tolist() == [0, 1, 1]
+
+
 def test_the_last_record_of_an_episode_has_its_next_state() -> None:
     with_next: list[RowWithNext] = list(zip(WALK, "abcab", strict=True))
     episodes = read_episodes(table_with_next(with_next), NEXT, STATES, ACTIONS)

@@ -239,14 +239,20 @@ class Evaluation:
         }
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """A row with mean, low, high and level for each value, difference and estimate."""
+        """A row with mean, low, high and level for each value, difference and estimate.
+
+        Estimates that cannot be used are called so.
+        """
+        usable = {name: each for name, each in self.estimates.items() if each.usable}
+        unusable = {name: each for name, each in self.estimates.items() if not each.usable}
         deciding = {f"to_{name}": each.deciding for name, each in self.comparisons.items()}
         kinds: dict[str, Mapping[str, Interval]] = {
             "value": self.values,
             "in-sample value": self.in_sample,
             "difference": self.differences,
             "deciding difference": deciding,
-            "estimate": self.estimates,
+            "estimate": usable,
+            "unusable estimate": unusable,
         }
         columns: dict[str, list[Any]] = {
             "quantity": [],
