@@ -35,9 +35,9 @@ class EstimateOptions:
     level : float
         Nominal probability of the interval; the default is that of all other intervals.
     min_effective : float
-        Effective number of episodes below which an estimate is unusable. With ten, a bootstrap
-        understates the standard deviation by 5 %, 1 - sqrt(1 - 1/10); with fewer by more, and a
-        single episode moves the estimate by a tenth of its range.
+        Effective number of episodes below which an estimate is unusable. Ten is a convention: with
+        fewer, a single episode carries more than a tenth of the weight. It was not chosen by
+        coverage, which hardly depended on it where that was measured.
     max_without_overlap : float
         Largest share of the rule's decisions on actions never logged in their state. The estimate
         leaves those out, which may change it by about that share of its range.
