@@ -71,6 +71,20 @@ def test_every_method_meets_short_logs_of_many_states(method: str, past: str) ->
     assert outcome.num_states > 60
     for name in ("new", "logged", "random"):
         assert 0 <= outcome.stated[name].truth <= 1
+    assert 0 <= outcome.outside <= 1
+    assert (outcome.outside > 0.05) == (past != "own")
+
+
+def test_starts_from_the_log_change_statements_and_truth() -> None:
+    """In a queue that starts empty, the log's starts are known; in a grid they are not."""
+    case = Case("open gridworld", 2, "random", 60, "TL")
+    given = run_case(case, samples=40)
+    inferred = run_case(case, samples=40, starts="log")
+    assert given.stated["new"].truth != inferred.stated["new"].truth
+    assert given.stated["new"].mean != inferred.stated["new"].mean
+    queue = Case("queue", 0, "random", 60, "TL")
+    of_queue = [run_case(queue, samples=40, starts=starts) for starts in ("given", "log")]
+    assert of_queue[0].stated["new"].truth == of_queue[1].stated["new"].truth
 
 
 # Design.
@@ -157,6 +171,7 @@ def test_rates_by_hand() -> None:
     assert rates["found_logged"] == 0
     assert (rates["harmful"], rates["caught"]) == (2, 0.5)
     assert (rates["harmless"], rates["false_alarms"]) == (7, 1 / 7)
+    assert rates["objected"] == 0
 
 
 def test_no_case_no_rate() -> None:
@@ -164,6 +179,12 @@ def test_no_case_no_rate() -> None:
     assert rates["caught"] is None
     assert rates["found_random"] is None
     assert rates["false_logged"] is None
+
+
+def test_objections_are_counted() -> None:
+    objected = replace(outcome_with(0.05, "cannot tell"), objections=("little-support",))
+    rates = Rates.of([objected, outcome_with(0.05, "better")])
+    assert rates.to_dict()["objected"] == 0.5
 
 
 def test_rates_are_pooled_over_everything_else(study: Calibration) -> None:

@@ -195,6 +195,7 @@ def test_every_option_tells_a_study_from_others(tmp_path: Path) -> None:
                 {"pasts": ["random"]},
                 {"records": [60]},
                 {"methods": ["TL"]},
+                {"starts": "log"},
             )
         ),
         *(partial(survey, "lakes", lakes, *options) for options in ((1, 0), (2, 0), (1, 1))),

@@ -145,7 +145,25 @@ def test_a_goal_names_only_the_states_of_the_log() -> None:
         np.array([1.0, 0.5, 0.0]),
         initial=np.array([0.5, 0.25, 0.25]),
     )
-    named = system.restricted_to(np.array([1, 2]))
-    assert named.score.tolist() == [0, 1, 0]
-    assert named.initial.tolist() == [0, 0.5, 0.5]
-    assert named.value(np.ones((3, 1))) == pytest.approx(1 / 3)
+    named = np.array([1, 2])
+    judged = system.judged_on(named)
+    assert judged.score.tolist() == [0, 1, 0]
+    assert judged.value(np.ones((3, 1))) == pytest.approx(1 / 3)
+    assert system.starting_in(named).initial.tolist() == [0, 0.5, 0.5]
+
+
+def test_the_share_of_time_counts_states() -> None:
+    """Two steps: from 0 to 1 or to the end 2 with equal chances, from 1 always to the end."""
+    transition = np.zeros((3, 1, 3))
+    transition[0, 0] = [0, 0.5, 0.5]
+    transition[1, 0, 2] = 1.0
+    system = System.of(
+        transition,
+        np.array([0.0, 0.0, 1.0]),
+        initial=np.array([1.0, 0.0, 0.0]),
+        lengths=(2, 2),
+        terminal=(2,),
+    )
+    rule = np.ones((3, 1))
+    assert system.share_of_time(rule, np.array([1])) == pytest.approx(0.25)
+    assert system.share_of_time(rule, np.array([2])) == pytest.approx(0.75)

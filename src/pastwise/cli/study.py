@@ -15,6 +15,7 @@ from pastwise.cli.output import print_json, print_note, print_styled, print_tabl
 from pastwise.report.terminal import progress
 
 if TYPE_CHECKING:
+    from pastwise.studies.calibration import Starts
     from pastwise.studies.output import StudyResult
     from pastwise.studies.reproduction import Reproduction
     from pastwise.studies.runner import Runner
@@ -220,10 +221,23 @@ def study() -> None:
 )
 @number_option("--systems", 100, "Systems of each family.")
 @number_option("--samples", 400, "Sampled models per system.")
+@click.option(
+    "--starts",
+    type=click.Choice(["given", "log"]),
+    default="given",
+    show_default=True,
+    help="Where episodes start: given to the evaluation, or inferred from the log.",
+)
 @seed_option()
 @output_options("calibration")
 def calibration(
-    output: Output, group: str, families: tuple[str, ...], systems: int, samples: int, seed: int
+    output: Output,
+    group: str,
+    families: tuple[str, ...],
+    systems: int,
+    samples: int,
+    starts: Starts,
+    seed: int,
 ) -> int:
     """Do the stated intervals and verdicts hold? Families of systems with known truth."""
     from pastwise.studies.calibration import calibrate
@@ -235,6 +249,7 @@ def calibration(
             systems=systems,
             samples=samples,
             seed=seed,
+            starts=starts,
             runner=runner,
         ),
         lambda result: print_text(result.page()),

@@ -22,6 +22,7 @@ import numpy as np
 
 from pastwise import methods
 from pastwise._numerics.arrays import FloatArray, IntArray
+from pastwise.data.space import Label
 from pastwise.errors import LogWarning, ParameterError
 from pastwise.evaluation.result import Evaluation
 from pastwise.evaluation.verdict import DEFAULT_THRESHOLDS, Verdict
@@ -66,6 +67,9 @@ CLEAR_GAIN_RECORDS = 1000
 NO_DIFFERENCE = 1e-9
 """True differences up to this come from rounding."""
 
+Starts = Literal["given", "log"]
+"""Where episodes start: the evaluation is given the distribution, or infers it from the log."""
+
 Level = TypeVar("Level")
 
 
@@ -105,6 +109,8 @@ class Design:
     samples : int
         Number of models that an evaluation samples.
     seed : int
+    starts : "given" or "log"
+        Whether an evaluation is given the distribution of starts.
     pasts, methods : names
     records : lengths of logs
     """
@@ -113,6 +119,7 @@ class Design:
     systems: int
     samples: int
     seed: int
+    starts: Starts
     pasts: tuple[str, ...]
     records: tuple[int, ...]
     methods: tuple[str, ...]
@@ -185,6 +192,11 @@ class Outcome:
     verdict : by reference
     alarm : bool
         Whether the alarm of negative transfer was raised.
+    objections : tuple of str
+        Codes of the objections, which turn a verdict into "cannot tell".
+    outside : float
+        True share of time that the rule spends in states which the log does not have. No statement
+        from the log can know of these.
     """
 
     case: Case
@@ -193,6 +205,8 @@ class Outcome:
     stated: Mapping[str, Stated]
     verdict: Mapping[str, Verdict]
     alarm: bool
+    objections: tuple[str, ...] = ()
+    outside: float = 0.0
 
     @property
     def family(self) -> str:
@@ -264,6 +278,8 @@ class Outcome:
         for reference, verdict in self.verdict.items():
             row[f"verdict_{reference}"] = verdict
         row["alarm"] = self.alarm
+        row["objections"] = " ".join(self.objections)
+        row["outside"] = self.outside
         return row
 
     @classmethod
@@ -280,43 +296,62 @@ class Outcome:
             stated=stated,
             verdict={reference: row[f"verdict_{reference}"] for reference in REFERENCES},
             alarm=row["alarm"],
+            objections=tuple(row["objections"].split()),
+            outside=row["outside"],
         )
 
 
-def run_case(case: Case, *, samples: int = 400, seed: int = 0) -> Outcome:
-    """What is stated about one system, compared with the truth."""
+def run_case(case: Case, *, samples: int = 400, seed: int = 0, starts: Starts = "given") -> Outcome:
+    """What is stated about one system, compared with the truth.
+
+    Parameters
+    ----------
+    case : Case
+    samples : int
+        Number of models that the evaluation samples.
+    seed : int
+        Seed of the system and of its log.
+    starts : "given" or "log"
+        Whether the evaluation is given the distribution of starts.
+    """
     family = FAMILIES[case.family]
     system = family.system(seed, case.index)
     rng = np.random.default_rng(family.seeds(seed, case.index).spawn(1)[0])
 
-    if case.past == OWN:
-        return _self_test(case, system, rng, samples)
-
     # The past leaves a log, from which a method learns.
-    rules = past_rules(system, case.past, rng)
-    log = _log_with_goal(system, rules, case.records, rng)
-    learner = _learned(log, system, case.method)
-    evaluation = _statements(learner, system, samples, case.index)
-    return _outcome(case, system, learner, rules, evaluation)
+    if case.past == OWN:
+        learner, rules, other_log = _rule_in_use(case, system, rng)
+    else:
+        rules = past_rules(system, case.past, rng)
+        learner = _learned(_log_with_goal(system, rules, case.records, rng), system, case.method)
+        other_log = None
+
+    # Its rule is evaluated, and the statements are compared with the truth.
+    judged = system.judged_on(_known_states(learner))
+    if starts == "given":
+        judged = judged.starting_in(_known_states(learner))
+    initial = judged.initial if starts == "given" else None
+    evaluation = _statements(learner, other_log, system.horizon, initial, samples, case.index)
+    return _outcome(case, judged, learner, rules, evaluation)
 
 
-def _self_test(
-    case: Case, system: System, rng: np.random.Generator, samples: int, first_records: int = 10_000
-) -> Outcome:
-    """A rule is in use, leaves a log of its own, and is evaluated on it.
+def _rule_in_use(
+    case: Case, system: System, rng: np.random.Generator, first_records: int = 10_000
+) -> tuple[TransferLearner, FloatArray, Log]:
+    """A learner, its rule [1, S, A] over the whole system, and the log that this rule leaves.
 
     Parameters
     ----------
     first_records : int
-        Records of the log from random actions that the rule was learned from: enough to see all
-        states of the families here, as a log with new states could not be evaluated.
+        Records of the log from random actions that the rule was learned from: enough to see nearly
+        all states of the families here. Episodes with further states are left out, as a log with
+        new states could not be evaluated.
     """
     first_log = _log_with_goal(system, past_rules(system, "random", rng), first_records, rng)
     learner = _learned(first_log, system, case.method)
     rules = _whole_rule(learner, system)[None]
     own_log = simulate(system, rules, case.records, rng).within(first_log.states)
-    evaluation = _statements(learner, system, samples, case.index, own_log)
-    return _outcome(case, system, learner, rules, evaluation)
+    return learner, rules, own_log
 
 
 def _log_with_goal(
@@ -355,20 +390,27 @@ def _learned(log: Log, system: System, method: str) -> TransferLearner:
 
 
 def _statements(
-    learner: TransferLearner, system: System, samples: int, seed: int, log: Log | None = None
+    learner: TransferLearner,
+    log: Log | None,
+    horizon: int,
+    initial: FloatArray | None,
+    samples: int,
+    seed: int,
 ) -> Evaluation:
-    """What is stated about the learner's rule from its log, or from another one.
+    """What is stated about the learner's rule from its own log, or from another one.
 
-    Starts and horizon are given, so that statements and truth are of the same quantity.
+    The horizon and, unless it is None, the distribution of starts [S] are given, so that statements
+    and truth are of the same quantity.
     """
-    named = system.restricted_to(_known_states(learner))
-    starts = np.flatnonzero(named.initial)
+    starts: dict[Label, float] | None = None
+    if initial is not None:
+        starts = {int(state): float(initial[state]) for state in np.flatnonzero(initial)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LogWarning)
         evaluation = learner.evaluate(
             None if log is None else log.table(),
-            initial={int(s): float(named.initial[s]) for s in starts},
-            horizon=system.horizon,
+            initial=starts,
+            horizon=horizon,
             samples=samples,
             seed=seed,
         )
@@ -411,15 +453,17 @@ def _outcome(
     evaluation: Evaluation,
 ) -> Outcome:
     """Statements next to the truth, of which ``past`` [M, S, A] is what was done."""
-    named = system.restricted_to(_known_states(learner))
+    new_rule = _whole_rule(learner, system)
     truth = {
-        "new": named.value(_whole_rule(learner, system)),
-        "logged": named.value(past),
-        "random": named.value(_uniform_rule(learner, system)),
+        "new": system.value(new_rule),
+        "logged": system.value(past),
+        "random": system.value(_uniform_rule(learner, system)),
     }
     for reference in REFERENCES:
         truth[f"to_{reference}"] = truth["new"] - truth[reference]
 
+    all_states = np.arange(system.num_states)
+    unknown_states = np.setdiff1d(all_states, _known_states(learner))
     intervals = {**evaluation.values, **evaluation.differences}
     stated = {}
     for quantity in QUANTITIES:
@@ -432,6 +476,8 @@ def _outcome(
         stated=stated,
         verdict={reference: evaluation.verdict[reference] for reference in REFERENCES},
         alarm=bool(evaluation.alarm),
+        objections=tuple(objection.code for objection in evaluation.objections),
+        outside=system.share_of_time(new_rule, unknown_states),
     )
 
 
@@ -477,6 +523,8 @@ class Rates:
         Where there is a clear gain in a log of `CLEAR_GAIN_RECORDS`: verdicts "better".
     caught, false_alarms : Share
         Alarms among harmful cases, and among harmless ones.
+    objected : Share
+        Cases in which an objection overrules the verdicts.
     """
 
     evaluations: int
@@ -489,6 +537,7 @@ class Rates:
     found: Mapping[Reference, Share]
     caught: Share
     false_alarms: Share
+    objected: Share
 
     @classmethod
     def of(cls, outcomes: Sequence[Outcome]) -> Rates:
@@ -524,6 +573,7 @@ class Rates:
             found=found,
             caught=Share.count(x.alarm for x in outcomes if x.is_harmful),
             false_alarms=Share.count(x.alarm for x in outcomes if x.is_harmless),
+            objected=Share.count(len(x.objections) > 0 for x in outcomes),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -540,6 +590,7 @@ class Rates:
             row[f"false_better_{name}"] = self.false_better[name].rate
             row[f"clear_gains_{name}"] = self.found[name].of
             row[f"found_{name}"] = self.found[name].rate
+        row["objected"] = self.objected.rate
         row["harmful"] = self.caught.of
         row["caught"] = self.caught.rate
         row["harmless"] = self.false_alarms.of
@@ -657,10 +708,13 @@ def _verdict_table(by: str, rates: Mapping[str, Rates]) -> list[str]:
     rows = []
     for level, rate in rates.items():
         cells = []
-        for shares in (rate.decided, rate.wrong, rate.false, rate.false_better, rate.found):
-            cells.append(" / ".join(str(shares[name]) or "-" for name in REFERENCES))
+        for shares in (rate.decided, rate.wrong):
+            cells.append(" / ".join(str(shares[name]) for name in REFERENCES))
+        for shares in (rate.false, rate.false_better, rate.found):
+            cells.append(" / ".join(_with_number(shares[name]) for name in REFERENCES))
         cells.append(_with_number(rate.caught))
         cells.append(_with_number(rate.false_alarms))
+        cells.append(str(rate.objected))
         rows.append([level, *cells])
     titles = [
         "decided",
@@ -670,6 +724,7 @@ def _verdict_table(by: str, rates: Mapping[str, Rates]) -> list[str]:
         "clear gain found",
         "harm caught",
         "false alarm",
+        "objections",
     ]
     return markdown_table([by, *titles], rows)
 
@@ -685,6 +740,7 @@ def calibrate(
     systems: int = 100,
     samples: int = 400,
     seed: int = 0,
+    starts: Starts = "given",
     pasts: Sequence[str] = PASTS,
     records: Sequence[int] = RECORDS,
     methods: Sequence[str] | None = None,
@@ -701,6 +757,8 @@ def calibrate(
     samples : int
         Number of models that an evaluation samples. 400 fix the bounds of an interval to about
         3 % of its width.
+    starts : "given" or "log"
+        Whether an evaluation is given the distribution of starts, or infers it from the log.
     pasts, records, methods
         What the cases are made of; all by default.
     """
@@ -709,6 +767,7 @@ def calibrate(
         systems=systems,
         samples=samples,
         seed=seed,
+        starts=starts,
         pasts=tuple(pasts),
         records=tuple(records),
         methods=tuple(methods or learning_methods()),
@@ -733,6 +792,11 @@ def _block(design: Design, family: str, indices: Iterable[int]) -> list[dict[str
     """Outcomes of some systems of a family, as plain values."""
     rows = []
     for index in indices:
-        case = design.case(family, index)
-        rows.append(run_case(case, samples=design.samples, seed=design.seed).to_dict())
+        outcome = run_case(
+            design.case(family, index),
+            samples=design.samples,
+            seed=design.seed,
+            starts=design.starts,
+        )
+        rows.append(outcome.to_dict())
     return rows

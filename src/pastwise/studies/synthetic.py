@@ -147,6 +147,12 @@ class System:
         mean = float(by_rule.mean())
         return mean if self.has_ends else mean / self.horizon
 
+    def share_of_time(self, rules: FloatArray, states: IntArray) -> float:
+        """Share of the horizon that rules spend in some states; an ended episode stays there."""
+        indicator = np.isin(np.arange(self.num_states), states).astype(np.float64)
+        without_ends = np.empty(0, dtype=np.int64)
+        return replace(self, score=indicator, terminal=without_ends).value(rules)
+
     def optimal_action_values(self, score: FloatArray) -> FloatArray:
         """Total score of each action, followed by the best ones, for who knows no types: [S, A]."""
         transition = self.mean_transition
@@ -156,19 +162,20 @@ class System:
             value = action_values.max(axis=-1)
         return np.asarray(action_values)
 
-    def restricted_to(self, states: IntArray) -> System:
-        """The system with starts and a score that name the given states only.
+    def judged_on(self, states: IntArray) -> System:
+        """The system with a score that names the given states only.
 
         A goal cannot name a state that the log does not have. The largest score becomes 1 again, as
         the weights of a goal count relative to the largest.
         """
         is_named = np.isin(np.arange(self.num_states), states)
         score = np.where(is_named, self.score, 0.0)
-        return replace(
-            self,
-            score=score / score.max(),
-            initial=normalise(np.where(is_named, self.initial, 0.0)),
-        )
+        return replace(self, score=score / score.max())
+
+    def starting_in(self, states: IntArray) -> System:
+        """The system with starts in the given states only."""
+        is_named = np.isin(np.arange(self.num_states), states)
+        return replace(self, initial=normalise(np.where(is_named, self.initial, 0.0)))
 
 
 # Behaviours.
