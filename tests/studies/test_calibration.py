@@ -232,6 +232,7 @@ def test_study_from_the_command_line(tmp_path: Path, shell: Shell) -> None:
     shown = shell("study", "calibration", *options, "--out", str(tmp_path))
     assert shown.code == 0
     assert "| queue | 2 |" in shown.out
+    assert "| queue | chosen | A queue" in shown.out
 
 
 def test_the_command_line_names_the_families(tmp_path: Path, shell: Shell) -> None:

@@ -351,6 +351,8 @@ def _rule_in_use(
     learner = _learned(first_log, system, case.method)
     rules = _whole_rule(learner, system)[None]
     own_log = simulate(system, rules, case.records, rng).within(first_log.states)
+    while len(own_log) == 0:  # all its few episodes met new states
+        own_log = simulate(system, rules, case.records, rng).within(first_log.states)
     return learner, rules, own_log
 
 
@@ -690,6 +692,13 @@ class Calibration:
             rates = {**self.pooled(by), "all": self.overall}
             lines += [f"## By {by}", "", *_interval_table(by, rates), ""]
             lines += [*_verdict_table(by, rates), ""]
+
+        descriptions = []
+        for name in self.design.families:
+            family = FAMILIES[name]
+            descriptions.append([name, family.group, family.summary])
+        lines += ["## Families", ""]
+        lines += [*markdown_table(["family", "group", "systems"], descriptions), ""]
         return "\n".join(lines)
 
 
