@@ -298,7 +298,7 @@ def test_a_policy_is_one_plain_file(policy: Path) -> None:
     plan = {"rule", "part:records", "part:prior"}
     assert set(tensors) == {"key", "records", "weight", "weight_squared", "terminal", *plan}
     assert np.array_equal(tensors["rule"], learner().rule_.probabilities)
-    assert header_of(policy) == {"format": 3, "sha256": digest({**tensors, **as_tensor(content)})}
+    assert header_of(policy) == {"format": 4, "sha256": digest({**tensors, **as_tensor(content)})}
     assert content["states"] == {"labels": ["cold", "mild", "warm"], "fields": ["room"]}
     assert content["goal"] == {"prefer": [["mild", 1]]}
     assert content["method"] == {
@@ -475,7 +475,7 @@ def test_a_newer_format_is_refused(policy: Path, version: int) -> None:
     tensors, content = parts(policy)
     everything = {**tensors, **as_tensor(content)}
     forge_header(policy, everything, {"format": version, "sha256": digest(everything)})
-    refuse(policy, f"format {version}; this version of pastwise reads format {FORMAT}")
+    refuse(policy, f"format {version}; this version of pastwise reads formats 3 and {FORMAT}")
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -487,6 +487,15 @@ def test_an_older_format_is_refused(policy: Path, version: int) -> None:
     else:
         forge_header(policy, {**tensors, **as_tensor(content)}, {"format": 2})
     refuse(policy, f"format {version}; .* Learn again, or use the version that wrote it")
+
+
+def test_the_previous_format_is_read(policy: Path) -> None:
+    """Format 3 knew no episodes."""
+    tensors, content = parts(policy)
+    del content["episodes"]
+    everything = {**tensors, **as_tensor(content)}
+    forge_header(policy, everything, {"format": 3, "sha256": digest(everything)})
+    assert_same(load(policy), learner())
 
 
 @pytest.mark.parametrize("version", [1.5, "3", 0, None, [3], {}])

@@ -204,6 +204,7 @@ class TransitionCounts:
         sums: tuple[IntArray, FloatArray, FloatArray],
         tasks: Space | None = None,
         decay: Decay | None = None,
+        shape: tuple[int, ...] = (),
     ) -> TransitionCounts:
         """Counts that an engine has already summed.
 
@@ -212,16 +213,19 @@ class TransitionCounts:
         states, actions : Space
             The labels of the indices.
         index : four arrays [groups]
-            Task, state, action and next state of each group.
+            Task (or flat index into ``shape``), state, action and next state of each group.
         sums : three arrays [groups]
             Number of records, sum of weights and sum of squared weights of each group.
         tasks : Space, optional
             The labels of the tasks; without it every group belongs to a single log.
         decay : Decay, optional
             How the weights decrease with age.
+        shape : tuple of int
+            Leading axes of logs that are not tasks.
         """
         records, weight, weight_squared = sums
-        shape = () if tasks is None else (len(tasks),)
+        if tasks is not None:
+            shape = (len(tasks),)
         _require_key_range(prod(shape), len(states), len(actions))
         counts = cls(
             states,
@@ -300,7 +304,7 @@ class TransitionCounts:
                 raise ParameterError(f"{name} has negative or undefined values")
 
         # Keys.
-        num_keys = prod(self.shape) * self._keys_per_log
+        num_keys = prod(self.shape) * self.keys_per_log
         is_in_order = (self.key[1:] > self.key[:-1]).all()
         if not is_in_order or not (self.key < num_keys).all():
             raise ParameterError("the keys of the transitions are out of order or out of range")
@@ -497,7 +501,7 @@ class TransitionCounts:
     # Several logs
 
     @property
-    def _keys_per_log(self) -> int:
+    def keys_per_log(self) -> int:
         """Number of transitions that are possible in one log: S * A * S."""
         return len(self.states) * len(self.actions) * len(self.states)
 
@@ -505,12 +509,12 @@ class TransitionCounts:
         """All logs taken as one: no leading axes, no tasks."""
         if not self.shape:
             return self
-        pooled = replace(self, key=self.key % self._keys_per_log, shape=(), tasks=None)
+        pooled = replace(self, key=self.key % self.keys_per_log, shape=(), tasks=None)
         return pooled._merge_repeated_keys()
 
     def split(self) -> list[TransitionCounts]:
         """The counts of each element of a single leading axis, such as each task's."""
-        first_keys = np.arange(self.shape[0] + 1) * self._keys_per_log
+        first_keys = np.arange(self.shape[0] + 1) * self.keys_per_log
         bounds = np.searchsorted(self.key, first_keys).tolist()
         logs = []
         for first_key, (start, stop) in zip(first_keys, pairwise(bounds), strict=False):

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, distinct
 from pastwise.data.counts import KEY_LIMIT, Decay, TransitionCounts
+from pastwise.data.episodes import NUM_FOLDS, EpisodeSummary
 from pastwise.data.space import Label, Space, intervals, sort_key
 from pastwise.errors import LabelError, LogError
 from pastwise.logs.columns import Columns, Edges
@@ -65,12 +66,34 @@ class Reading:
         The columns, with all edges of bins known.
     rows : int
         Rows of the log, with those that were left out.
+    episodes : EpisodeSummary, optional
+        What the counts forget about episodes; None where the log has no episode column.
     """
 
     counts: TransitionCounts
     columns: Columns
     rows: int
     findings: tuple[Finding, ...]
+    episodes: EpisodeSummary | None = None
+
+
+@dataclass(frozen=True)
+class Split:
+    """What the groups of a log show about its episodes.
+
+    Attributes
+    ----------
+    folds : TransitionCounts of shape (10,)
+        The log split by episode.
+    starts : [S]
+        Number of episodes whose first record leaves each state.
+    is_whole_chain : bool
+        Whether every record counts but the last of each episode, one row each.
+    """
+
+    folds: TransitionCounts
+    starts: IntArray
+    is_whole_chain: bool
 
 
 @dataclass(frozen=True)
@@ -104,8 +127,8 @@ class Sums(NamedTuple):
 
 def decode(
     grouped: pa.Table, columns: Columns, decay: Decay | None, *, more: bool = False
-) -> Reading:
-    """The reading of a log that an engine has grouped.
+) -> tuple[Reading, Split | None]:
+    """The reading of a log that an engine has grouped, and its split by episode if it has any.
 
     With ``more`` the log continues one that is known, and need not have every terminal state.
     """
@@ -143,7 +166,67 @@ def decode(
         tasks,
         decay,
     )
-    return _reading_of(counts, columns, int(rows.sum()), findings, more)
+    reading = _reading_of(counts, columns, int(rows.sum()), findings, more)
+    if not columns.episode:
+        return reading, None
+
+    # The same groups, split by episode.
+    folds = _folds(
+        grouped, columns, decay, kept, reading.counts, (from_state, action_index, to_state)
+    )
+    starts = np.zeros(len(states), dtype=np.int64)
+    if columns.time:
+        np.add.at(starts, from_state, numbers_of(grouped, "starts")[kept].astype(np.int64))
+        starts[reading.counts.terminal] = 0
+    is_counted = usable | (status == Status.LAST)
+    is_whole_chain = bool(
+        not columns.next_state
+        and not columns.count
+        and is_counted.all()
+        and reading.counts.num_records == counts.num_records
+    )
+    return reading, Split(folds, starts, is_whole_chain)
+
+
+def _folds(
+    grouped: pa.Table,
+    columns: Columns,
+    decay: Decay | None,
+    kept: slice | BoolArray,
+    counts: TransitionCounts,
+    index: tuple[IntArray, IntArray, IntArray],
+) -> TransitionCounts:
+    """The kept groups split by episode, over the labels and terminal states of their counts.
+
+    Parameters
+    ----------
+    index : three arrays [kept]
+        State, action and next state of each kept group.
+    """
+
+    def of_folds(name: str) -> FloatArray:
+        """A sum by fold and kept group: [folds, kept]."""
+        sums = [numbers_of(grouped, f"{name} of {fold}")[kept] for fold in range(NUM_FOLDS)]
+        return np.nan_to_num(np.stack(sums))
+
+    all_records = of_folds("records")
+    fold, group = np.nonzero(all_records)
+    records = all_records[fold, group]
+    weight = records
+    squared = records
+    if columns.weight or columns.age:
+        weight = of_folds("weights")[fold, group]
+        squared = of_folds("squares")[fold, group]
+    state, action, next_state = index
+    folds = TransitionCounts.from_groups(
+        counts.states,
+        counts.actions,
+        (fold, state[group], action[group], next_state[group]),
+        (records.astype(np.int64), weight, squared),
+        decay=decay,
+        shape=(NUM_FOLDS,),
+    )
+    return folds.ending_in(counts.terminal) if len(counts.terminal) else folds
 
 
 def decode_tally(tally: Tally, columns: Columns, *, more: bool = False) -> Reading:

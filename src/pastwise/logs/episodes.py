@@ -82,7 +82,7 @@ def read_episodes(
     has_labels = (state.bad == 0) & (action.bad == 0) & (next_state.bad == 0)
     usable = is_followed & has_labels
     terminal = _known(states, columns.terminal, "terminal")
-    usable[usable] = ~np.isin(_indices(state, usable, states, "state"), terminal)
+    usable[usable] = ~np.isin(indices_of(state, usable, states, "state"), terminal)
     if not usable.any():
         raise LogError("the log has no usable transition")
 
@@ -90,9 +90,9 @@ def read_episodes(
     leads_on = (state.codes[1:] == next_state.codes[:-1]).all(axis=-1)
     episode, step, unit = _pieces(rows, usable, leads_on)
     return Episodes(
-        state=_indices(state, usable, states, "state"),
-        action=_indices(action, usable, actions, "action"),
-        next_state=_indices(next_state, usable, states, "next state"),
+        state=indices_of(state, usable, states, "state"),
+        action=indices_of(action, usable, actions, "action"),
+        next_state=indices_of(next_state, usable, states, "next state"),
         episode=episode,
         step=step,
         propensity=None if propensity is None else _propensities(rows, usable, propensity),
@@ -131,7 +131,7 @@ def _require_numbers(frame: nw.LazyFrame[Any], propensity: str) -> None:
         raise LogError(f"the propensity column {propensity!r} must hold numbers, not {dtype}")
 
 
-def _indices(part: Part, usable: BoolArray, space: Space, name: str) -> IntArray:
+def indices_of(part: Part, usable: BoolArray, space: Space, name: str) -> IntArray:
     """Index of the label of each usable record; an unknown label is an error."""
     codes, inverse = np.unique(part.codes[usable], axis=0, return_inverse=True)
     labels: list[Label] = []

@@ -158,6 +158,22 @@ _KINDS = (
         "acting there",
     ),
     FindingKind(
+        "action-constant",
+        "In every episode of at least two records the action is the same throughout: the log "
+        "compares episodes, such as people, and not decisions. The records are counted.",
+        "the action never varies within any of {episodes}",
+        "What looks like an effect of the action may be a difference between the episodes; "
+        "trust a verdict only if the actions were assigned at random",
+    ),
+    FindingKind(
+        "few-episodes",
+        "Actions that occur in only one or two episodes, in a log with an action that occurs in "
+        "five or more. The records are counted.",
+        "{actions} seen in only one or two episodes: {names}",
+        "What such an action leads to cannot be told from what is special about those episodes; "
+        "leave it out, or record more episodes with it",
+    ),
+    FindingKind(
         "single-transition",
         "The log has a single usable record.",
         "the log has a single transition",

@@ -7,6 +7,10 @@ Missing and out-of-range values are groups too, so the same pass counts what is 
 Where the log has no next-state column, a window takes the next state from the next record of the
 same episode. Records without a state are dropped only after that, so a gap breaks the chain instead
 of bridging it. Where the log has one, no window is needed.
+
+Where the log has an episode column, every record also gets the fold of its episode and whether it
+is the episode's first (`with_folds`), and `grouped` sums each fold apart. `grouped_lengths` is a
+small second query for the lengths and actions of episodes.
 """
 
 from __future__ import annotations
@@ -14,12 +18,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
+from functools import reduce
 from math import isfinite, log
+from operator import and_, or_
 from typing import Any
 
 import narwhals.stable.v2 as nw
 
-from pastwise.data.counts import Decay
+from pastwise.data.counts import Decay, TransitionCounts
+from pastwise.data.episodes import NUM_FOLDS
+from pastwise.data.space import intervals
 from pastwise.errors import LogError, ParameterError
 from pastwise.logs.columns import Columns, Edges, require_columns, seconds
 from pastwise.logs.sources import ROW
@@ -57,6 +65,7 @@ def prepare(
     *,
     raw: Sequence[str] = (),
     ties: bool = True,
+    chained: bool = True,
 ) -> tuple[nw.LazyFrame[Any], Columns, Decay | None]:
     """The parts of every record, the columns with all edges of bins known, and the decay.
 
@@ -71,6 +80,8 @@ def prepare(
     ties : bool
         Whether several records of an episode may have the same time. If so, their labels decide
         their order. Sorting by time alone is faster.
+    chained : bool
+        Whether to look for the next record of each; without, all seem to be followed.
     """
     schema = frame.collect_schema()
     require_columns(columns, [name for name in schema if name != ROW])
@@ -88,7 +99,7 @@ def prepare(
 
     # Find the next state and the status of each record.
     status = Status.FOLLOWED.literal
-    if not columns.next_state:
+    if not columns.next_state and chained:
         next_parts = {f"next {i}": f"state {i}" for i in range(len(columns.state))}
         order = [name for name in parts if name not in ("episode", "instant")] if ties else []
         is_late = None
@@ -106,7 +117,11 @@ def grouped(
     prepared: nw.LazyFrame[Any], columns: Columns, decay: Decay | None
 ) -> nw.LazyFrame[Any]:
     """The groups of what `prepare` returned: all that leaves the engine."""
-    return prepared.group_by([*label_names(columns), "status"]).agg(*_sums(columns, decay))
+    sums = _sums(columns, decay)
+    if columns.episode:
+        prepared = with_folds(prepared, columns)
+        sums += _fold_sums(columns, decay)
+    return prepared.group_by([*label_names(columns), "status"]).agg(*sums)
 
 
 def label_names(columns: Columns) -> list[str]:
@@ -306,12 +321,14 @@ def _bin_of(value: nw.Expr, edges: Edges) -> nw.Expr:
 
 
 def _order_parts(columns: Columns, schema: Schema) -> dict[str, nw.Expr]:
-    """Episode and instant, where the log has both."""
-    if not (columns.episode and columns.time):
+    """Episode, and instant where the log has both."""
+    if not columns.episode:
         return {}
     episode = nw.col(columns.episode)
     if schema[columns.episode].is_float():
         episode = nw.when(~episode.is_nan()).then(episode)
+    if not columns.time:
+        return {"episode": episode}
     return {"episode": episode, "instant": _instant(columns.time, schema)}
 
 
@@ -417,16 +434,153 @@ def _sums(columns: Columns, decay: Decay | None) -> list[nw.Expr]:
         sums.append(weight.min().alias("least weight"))
         sums.append(weight.is_null().cast(nw.Int64).sum().alias("no weight"))
 
-    # The weight of each record is the product of its own weight and the decay.
-    if columns.weight and decay:
-        each = weight * nw.col("decayed")
-    elif columns.weight:
-        each = weight
-    elif decay:
-        each = nw.col("decayed")
-    else:
-        return sums
-    times = count if columns.count else nw.lit(1.0)
-    sums.append((times * each).sum().alias("sum of weights"))
-    sums.append((times * each * each).sum().alias("sum of squares"))
+    each = _weight_of_record(columns, decay)
+    if each is not None:
+        times = count if columns.count else nw.lit(1.0)
+        sums.append((times * each).sum().alias("sum of weights"))
+        sums.append((times * each * each).sum().alias("sum of squares"))
     return sums
+
+
+def _weight_of_record(columns: Columns, decay: Decay | None) -> nw.Expr | None:
+    """The weight of each record, the product of its own weight and the decay; None if it is 1."""
+    if columns.weight and decay:
+        return nw.col("weight") * nw.col("decayed")
+    if columns.weight:
+        return nw.col("weight")
+    if decay:
+        return nw.col("decayed")
+    return None
+
+
+# Episodes.
+
+
+def with_folds(prepared: nw.LazyFrame[Any], columns: Columns) -> nw.LazyFrame[Any]:
+    """The records with the ``fold`` of their episode and, if there is a time, ``is first``.
+
+    The fold is the rank of the episode among all that the log has, modulo `NUM_FOLDS`. A record
+    without an episode has none.
+    """
+    known = prepared.filter(~nw.col("episode").is_null())
+    beginning = nw.col("instant").min() if columns.time else nw.len()
+    episodes = known.group_by("episode").agg(beginning.alias("beginning"))
+    episodes = episodes.with_columns(one=(~nw.col("episode").is_null()).cast(nw.Int64))
+    rank = nw.col("one").cum_sum().over(order_by="episode") - 1
+    episodes = episodes.with_columns(fold=rank % NUM_FOLDS)
+    if not columns.time:
+        return prepared.join(episodes.select("episode", "fold"), on="episode", how="left")
+    known_episodes = episodes.select("episode", "fold", "beginning")
+    joined = prepared.join(known_episodes, on="episode", how="left")
+    is_first = nw.col("instant") == nw.col("beginning")
+    if columns.count:
+        is_first = is_first & (nw.col("count") > 0)
+    return joined.with_columns(is_first.cast(nw.Int64).alias("is first"))
+
+
+def _fold_sums(columns: Columns, decay: Decay | None) -> list[nw.Expr]:
+    """Number of episodes that begin, and the sums of each fold.
+
+    A column for each fold costs less than a group for each: labels need not be read ten times.
+    """
+    sums = []
+    if columns.time:
+        sums.append(nw.col("is first").sum().alias("starts"))
+    each = _weight_of_record(columns, decay)
+    times = nw.col("count") if columns.count else nw.lit(1.0)
+    for fold in range(NUM_FOLDS):
+        is_inside = nw.col("fold") == fold
+        if columns.count:
+            records = nw.when(is_inside).then(nw.col("count")).sum()
+        else:
+            records = nw.when(is_inside).then(nw.lit(1)).count()
+        sums.append(records.alias(f"records of {fold}"))
+        if each is not None:
+            weight = nw.when(is_inside).then(times * each).sum()
+            squares = nw.when(is_inside).then(times * each * each).sum()
+            sums.append(weight.alias(f"weights of {fold}"))
+            sums.append(squares.alias(f"squares of {fold}"))
+    return sums
+
+
+def grouped_lengths(
+    prepared: nw.LazyFrame[Any], columns: Columns, usable: nw.Expr | None
+) -> nw.LazyFrame[Any]:
+    """Numbers of episodes by action, length and number of different actions.
+
+    An episode with three actions is in three groups, so dividing by the number of its actions gives
+    the number of episodes of a length.
+
+    Parameters
+    ----------
+    prepared
+        What `prepare` returned; with ``chained=False`` if ``usable`` is None.
+    usable : condition, optional
+        Which records count. Without one, all but the last of each episode.
+    """
+    actions = [f"action {i}" for i in range(len(columns.action))]
+    known = prepared.filter(~nw.col("episode").is_null())
+
+    # Records of each action of an episode.
+    if usable is not None:
+        records = nw.col("count").sum() if columns.count else nw.len()
+        by_action = known.filter(usable).group_by(["episode", *actions])
+        parts = by_action.agg(records.alias("records"))
+    else:
+        by_action = known.group_by(["episode", *actions])
+        parts = by_action.agg(nw.len().alias("records"), nw.col("instant").max().alias("latest"))
+        parts = parts.with_columns(end=nw.col("latest").max().over("episode"))
+        is_last = (nw.col("latest") == nw.col("end")).cast(nw.Int64)
+        parts = parts.with_columns(records=nw.col("records") - is_last)
+
+    # Length of each episode, and number of its actions.
+    parts = parts.filter(nw.col("records") > 0)
+    parts = parts.with_columns(
+        length=nw.col("records").sum().over("episode"),
+        varieties=nw.col("records").count().over("episode"),
+    )
+    return parts.group_by([*actions, "length", "varieties"]).agg(episodes=nw.len())
+
+
+def bad_labels(columns: Columns, schema: Schema) -> dict[str, list[nw.Expr]]:
+    """Conditions for records with a bad label, by the code of the finding on them."""
+    parts = {
+        "state": ("state", columns.state),
+        "action": ("action", columns.action),
+        "next-state": ("next", columns.state),
+    }
+    conditions: dict[str, list[nw.Expr]] = {}
+    for part, (prefix, names) in parts.items():
+        missing = []
+        not_finite = []
+        out_of_range = []
+        for i, name in enumerate(names):
+            field = f"{prefix} {i}"
+            edges = columns.bins.get(name)
+            missing.append(nw.col(field).is_null())
+            if schema[field].is_float():
+                not_finite.append(~nw.col(field).is_finite())
+            if isinstance(edges, tuple):
+                out_of_range.append((nw.col(field) == 0) | (nw.col(field) == len(edges)))
+        conditions[f"missing-{part}"] = missing
+        if not_finite:
+            conditions[f"not-finite-{part}"] = not_finite
+        if out_of_range:
+            conditions[f"out-of-range-{part}"] = out_of_range
+    return conditions
+
+
+def leaves_terminal(columns: Columns, counts: TransitionCounts) -> nw.Expr:
+    """Condition for records that leave one of the terminal states of the counts."""
+    is_terminal: list[nw.Expr] = []
+    for index in counts.terminal.tolist():
+        label: Any = counts.states.labels[index]
+        fields = label if counts.states.is_product else (label,)
+        equals: list[nw.Expr] = []
+        for i, value in enumerate(fields):
+            edges = columns.bins.get(columns.state[i])
+            if isinstance(edges, tuple):
+                value = intervals(edges).index(value) + 1
+            equals.append(nw.col(f"state {i}") == value)
+        is_terminal.append(reduce(and_, equals))
+    return reduce(or_, is_terminal)

@@ -1,7 +1,8 @@
 """From a table to transition counts.
 
-One query runs in the engine that holds the table, and only distinct transitions leave it. Parquet
-files of text are counted without an engine; see `parquet`.
+One query runs in the engine that holds the table, and only distinct transitions leave it. A log
+with episodes takes a second, small one for their lengths; see `summary`. Parquet files of text are
+counted without an engine; see `parquet`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pastwise.logs.parquet import Tally, is_plain, tally
 from pastwise.logs.query import grouped, prepare
 from pastwise.logs.sources import name_of, open_table
 from pastwise.logs.sql import engine_errors
+from pastwise.logs.summary import with_episodes
 
 
 def count_transitions(
@@ -122,7 +124,8 @@ def read_log(
             if pc.sum(groups.column("ties")).as_py():
                 prepared, known, decay = prepare(frame, columns, as_of, ties=True)
                 groups = collect_groups(prepared, known, decay)
-        return decode(groups, known, decay, more=more)
+        reading, split = decode(groups, known, decay, more=more)
+        return with_episodes(reading, split, frame, prepared, decay, more=more)
 
 
 def _tally(table: Any, columns: Columns) -> Tally | None:

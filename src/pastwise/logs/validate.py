@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from operator import and_, or_
+from operator import or_
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -17,10 +17,19 @@ from pastwise.errors import shortened
 from pastwise.logs.columns import Columns
 from pastwise.logs.decode import STATUS_CODES, decode
 from pastwise.logs.findings import Example, Finding, counted, finding_of
-from pastwise.logs.query import Schema, Status, label_names, prepare, with_following
+from pastwise.logs.query import (
+    Schema,
+    Status,
+    bad_labels,
+    label_names,
+    leaves_terminal,
+    prepare,
+    with_following,
+)
 from pastwise.logs.read import collect_groups
 from pastwise.logs.sources import ROW, name_of, open_table
 from pastwise.logs.sql import engine_errors
+from pastwise.logs.summary import with_episodes
 
 NUM_EXAMPLES = 3
 """Records that a finding shows; enough to recognise a pattern, few enough for a screen."""
@@ -75,9 +84,12 @@ def validate_log(table: Any, columns: Columns) -> Validation:
         raw = (ROW, *columns.all) if has_row else columns.all
         prepared, columns, decay = prepare(frame, columns, raw=raw)
 
-        found = decode(collect_groups(prepared, columns, decay), columns, decay)
+        counted_log, split = decode(collect_groups(prepared, columns, decay), columns, decay)
+        found = with_episodes(counted_log, split, frame, prepared, decay)
         conditions = _conditions(columns, prepared.collect_schema())
-        conditions |= _leaves_terminal(columns, found.counts)
+        if len(found.counts.terminal):
+            leaves = leaves_terminal(columns, found.counts)
+            conditions["after-terminal"] = Status.FOLLOWED.holds & leaves
         findings = []
         for finding in found.findings:
             if finding.code in conditions:
@@ -104,43 +116,9 @@ def validate_log(table: Any, columns: Columns) -> Validation:
 def _conditions(columns: Columns, schema: Schema) -> dict[str, nw.Expr]:
     """For each code of a finding on left-out records, the condition for these records."""
     conditions = {code: status.holds for status, code in STATUS_CODES.items()}
-    parts = {
-        "state": ("state", columns.state),
-        "action": ("action", columns.action),
-        "next-state": ("next", columns.state),
-    }
-    for part, (prefix, names) in parts.items():
-        missing = []
-        not_finite = []
-        out_of_range = []
-        for i, name in enumerate(names):
-            field = f"{prefix} {i}"
-            edges = columns.bins.get(name)
-            missing.append(nw.col(field).is_null())
-            if schema[field].is_float():
-                not_finite.append(~nw.col(field).is_finite())
-            if isinstance(edges, tuple):
-                out_of_range.append((nw.col(field) == 0) | (nw.col(field) == len(edges)))
-        conditions[f"missing-{part}"] = Status.FOLLOWED.holds & _any_of(missing)
-        if not_finite:
-            conditions[f"not-finite-{part}"] = Status.FOLLOWED.holds & _any_of(not_finite)
-        if out_of_range:
-            conditions[f"out-of-range-{part}"] = Status.FOLLOWED.holds & _any_of(out_of_range)
+    for code, are_bad in bad_labels(columns, schema).items():
+        conditions[code] = Status.FOLLOWED.holds & _any_of(are_bad)
     return conditions
-
-
-def _leaves_terminal(columns: Columns, counts: TransitionCounts) -> dict[str, nw.Expr]:
-    """The condition for records that leave a terminal state; none where states are binned."""
-    is_binned = any(name in columns.bins for name in columns.state)
-    if not len(counts.terminal) or is_binned:
-        return {}
-    is_terminal = []
-    for index in counts.terminal.tolist():
-        label: Any = counts.states.labels[index]
-        fields = label if counts.states.is_product else (label,)
-        equals = [nw.col(f"state {i}") == value for i, value in enumerate(fields)]
-        is_terminal.append(reduce(and_, equals))
-    return {"after-terminal": Status.FOLLOWED.holds & _any_of(is_terminal)}
 
 
 def _any_of(conditions: Sequence[nw.Expr]) -> nw.Expr:

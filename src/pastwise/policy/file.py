@@ -8,6 +8,8 @@ was read from only if nobody else has replaced it since. Its layout:
 - tensors ``key``, ``records``, ``weight``, ``weight_squared`` [distinct] and ``terminal``: the
   counts;
 - for a policy, the tensors ``rule`` [S, A] and ``part:NAME`` [1 or S, A]: the plan;
+- for the policy of a log with episodes, the tensors ``starts`` [S], ``by_action`` [A] and
+  ``fold:NAME`` with the names of the counts: what counts forget about episodes;
 - the tensor ``content``: JSON with labels, columns and settings, as bytes;
 - metadata ``pastwise``: JSON with the format's number and a SHA-256 of everything else.
 """
@@ -30,6 +32,7 @@ from safetensors.numpy import save_file
 
 from pastwise._files import replacing, require_regular_file
 from pastwise.data.counts import KEY_LIMIT, Decay, TransitionCounts
+from pastwise.data.episodes import NUM_FOLDS, EpisodeSummary
 from pastwise.data.space import Label, Space, checked_label
 from pastwise.errors import ConflictError, FileError, ParameterError, PolicyFileError
 from pastwise.goals.goal import Goal
@@ -39,14 +42,21 @@ from pastwise.methods.registry import from_settings, to_settings
 from pastwise.policy.state import PolicyState, Settings
 from pastwise.theory.similarity import kl_divergence
 
-FORMAT = 3
-"""Number of the layout above; files of another number are refused."""
+FORMAT = 4
+"""Number of the layout above, as it is written."""
+
+READABLE = (3, FORMAT)
+"""Numbers of the layouts that are read; others are refused. Format 3 has no episodes."""
 
 CONTENT = "content"
 PART = "part:"
+FOLD = "fold:"
 
 TYPES = ("I64", "F64", "U8")
 """Types of numbers that our files have, as safetensors names them."""
+
+EPISODE_NUMBERS = ("number", "records", "shortest", "median", "longest", "varied", "several")
+"""Numbers of an `EpisodeSummary` that are stored in the content."""
 
 UNSEEN_LABELS = 10**6
 """Labels 0, ..., n - 1 are stored as n, which costs nothing; a forged n would cost gigabytes. So n
@@ -81,6 +91,8 @@ def save_policy(policy: PolicyState, path: str | Path) -> None:
     tensors["rule"] = np.asarray(plan.rule, dtype=np.float64)
     for name, part in plan.parts.items():
         tensors[PART + name] = np.asarray(part, dtype=np.float64)
+    episode_tensors, content["episodes"] = _pack_episodes(policy.episodes)
+    tensors |= episode_tensors
     _require_justified_labels(counts, tensors)
     past_goals = settings.past_goals or {}
     content |= {
@@ -114,8 +126,14 @@ def load_policy(path: str | Path) -> PolicyState:
             on_unseen=content["on_unseen"],
         )
         plan = _unpack_plan(tensors, content, counts)
-        versions = {Path(path).resolve(): checksum}
-        policy = PolicyState(settings, counts, columns, known_plan=plan, versions=versions)
+        policy = PolicyState(
+            settings,
+            counts,
+            columns,
+            known_plan=plan,
+            versions={Path(path).resolve(): checksum},
+            episodes=_unpack_episodes(tensors, content, counts),
+        )
         policy.require_goals_fit()
     return policy
 
@@ -139,6 +157,59 @@ def _require_plan(plan: Plan, sizes: tuple[int, int]) -> None:
         fits = part.ndim == 2 and part.shape[0] in (1, sizes[0]) and part.shape[1] == sizes[1]
         _require(fits, f"part {name!r} of the plan has the wrong shape")
         _require(not np.isnan(part).any(), f"part {name!r} of the plan has impossible values")
+
+
+def _pack_episodes(episodes: EpisodeSummary | None) -> tuple[Tensors, Content | None]:
+    if episodes is None:
+        return {}, None
+    episodes.require_possible()
+    folds = episodes.folds
+    tensors: Tensors = {
+        "starts": np.asarray(episodes.starts, dtype=np.int64),
+        "by_action": np.asarray(episodes.by_action, dtype=np.int64),
+        FOLD + "key": np.asarray(folds.key, dtype=np.int64),
+        FOLD + "records": np.asarray(folds.records, dtype=np.int64),
+        FOLD + "weight": np.asarray(folds.weight, dtype=np.float64),
+        FOLD + "weight_squared": np.asarray(folds.weight_squared, dtype=np.float64),
+    }
+    numbers = {name: getattr(episodes, name) for name in EPISODE_NUMBERS}
+    decay = None if folds.decay is None else asdict(folds.decay)
+    return tensors, {**numbers, "unit": episodes.unit, "decay": decay}
+
+
+def _unpack_episodes(
+    tensors: Tensors, content: Content, counts: TransitionCounts
+) -> EpisodeSummary | None:
+    """The summary that `_pack_episodes` packed; what cannot be is refused."""
+    stored = content.get("episodes")
+    if stored is None:
+        return None
+    folds = TransitionCounts(
+        states=counts.states,
+        actions=counts.actions,
+        key=_tensor(tensors, FOLD + "key", np.int64),
+        records=_tensor(tensors, FOLD + "records", np.int64),
+        weight=_tensor(tensors, FOLD + "weight", np.float64),
+        weight_squared=_tensor(tensors, FOLD + "weight_squared", np.float64),
+        shape=(NUM_FOLDS,),
+        terminal=counts.terminal,
+        decay=None if stored["decay"] is None else Decay(**stored["decay"]),
+    )
+    numbers = {name: stored[name] for name in EPISODE_NUMBERS}
+    are_whole = all(type(number) is int for number in numbers.values())
+    _require(are_whole, "a number of the episodes is not whole")
+    unit = stored["unit"]
+    _require(unit is None or isinstance(unit, str), "the name of the episodes is not text")
+    episodes = EpisodeSummary(
+        **numbers,
+        starts=_tensor(tensors, "starts", np.int64),
+        by_action=_tensor(tensors, "by_action", np.int64),
+        folds=folds,
+        unit=unit,
+    )
+    episodes.require_possible()
+    episodes.require_part_of(counts)
+    return episodes
 
 
 # Counts.
@@ -355,9 +426,10 @@ def _read(path: str | Path) -> tuple[Tensors, Content, str]:
         raise PolicyFileError(f"{path} is not a file of pastwise: it has no {error}") from None
     except (SafetensorError, TypeError, ValueError, OSError, RecursionError) as error:
         raise PolicyFileError(f"{path} is not a file of pastwise, or is damaged: {error}") from None
-    if number != FORMAT:
+    if number not in READABLE:
+        known = " and ".join(str(readable) for readable in READABLE)
         raise PolicyFileError(
-            f"{path} has format {number!r}; this version of pastwise reads format {FORMAT}. "
+            f"{path} has format {number!r}; this version of pastwise reads formats {known}. "
             "Learn again, or use the version that wrote it"
         )
     checksum = header.get("sha256")

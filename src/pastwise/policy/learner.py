@@ -19,6 +19,7 @@ from pastwise import logs
 from pastwise._numerics.arrays import FloatArray
 from pastwise._numerics.threads import Lock
 from pastwise.data.counts import TransitionCounts
+from pastwise.data.episodes import EpisodeSummary
 from pastwise.data.space import Label, Space, checked_label
 from pastwise.errors import LabelError, LogError, LogWarning, NotFittedError, ParameterError
 from pastwise.evaluation.estimate import DEFAULT_OPTIONS, Estimate, EstimateOptions
@@ -170,7 +171,13 @@ class TransferLearner:
         if as_of is not None and columns.age is None:
             raise ParameterError("as_of has no effect without age; drop it, or name the age column")
         reading = logs.read_log(log, columns, as_of=as_of)
-        self._learn(reading.counts, reading.columns, reading.findings, logs.library_of(log))
+        self._learn(
+            reading.counts,
+            reading.columns,
+            reading.findings,
+            logs.library_of(log),
+            episodes=reading.episodes,
+        )
         logs.warn_of(reading, stacklevel=3)
         return self
 
@@ -185,6 +192,7 @@ class TransferLearner:
         findings: tuple[Finding, ...],
         backend: str | None,
         versions: dict[Path, str] | None = None,
+        episodes: EpisodeSummary | None = None,
     ) -> Self:
         """Learn from counts; an error leaves the learner as it was."""
         if counts.shape and counts.tasks is None:
@@ -198,7 +206,15 @@ class TransferLearner:
             divergence=self.divergence,
             on_unseen=self.on_unseen,
         )
-        policy = PolicyState(settings, counts, columns, findings, backend, versions=versions or {})
+        policy = PolicyState(
+            settings,
+            counts,
+            columns,
+            findings,
+            backend,
+            versions=versions or {},
+            episodes=None if episodes is None else episodes.within(counts),
+        )
         policy.memory()  # problems with the goal or the method show now
         with self._learning:
             self._policy = policy
@@ -270,7 +286,7 @@ class TransferLearner:
         """Learn from one more log, read with the columns and bins of the first."""
         reading = self._read(log)
         with self._learning:
-            self.merge(reading.counts)
+            self._merge(reading.counts, reading.episodes)
             self._policy.findings = reading.findings
         logs.warn_of(reading, stacklevel=3)
         return self
@@ -279,22 +295,34 @@ class TransferLearner:
         """Learn from the counts of another log as well; labels are united.
 
         Records that leave a state which is terminal in the other log are left out, with a warning.
+        Counts know no episodes: the other log's records belong to none.
         """
         if not isinstance(other, TransitionCounts):
             raise ParameterError(
                 f"merge takes TransitionCounts, not {type(other).__name__}; update takes a log, "
                 "load_counts reads counts from a file"
             )
+        self._merge(other, None)
+        return self
+
+    def _merge(self, other: TransitionCounts, episodes: EpisodeSummary | None) -> None:
+        """Learn from other counts as well, and from the summary of their episodes, if known."""
         with self._learning:
             policy = self._fitted
             own = self.counts_
             both = own + other
             left_out = own.num_records + other.num_records - both.num_records
-            self._learn(both, policy.columns, policy.findings, policy.backend, policy.versions)
+            self._learn(
+                both,
+                policy.columns,
+                policy.findings,
+                policy.backend,
+                policy.versions,
+                episodes=_together(policy.episodes, episodes),
+            )
         if left_out:
             message = f"left out: {counted(left_out, 'record')} leaving a terminal state"
-            warnings.warn(message, LogWarning, stacklevel=2)
-        return self
+            warnings.warn(message, LogWarning, stacklevel=3)
 
     def retarget(self, goal: Goal, method: str | AnyMethod | None = None) -> TransferLearner:
         """A learner for another goal, or by another method, from the same counts."""
@@ -313,6 +341,7 @@ class TransferLearner:
             policy.findings,
             policy.backend,
             dict(policy.versions),
+            policy.episodes,
         )
 
     def live(self, seed: int | None = None) -> LivePolicy:
@@ -618,6 +647,13 @@ def _one_record(
     return TransitionCounts.from_records(
         states.indices([state]), [0], states.indices([next_state]), states, actions, weight
     )
+
+
+def _together(one: EpisodeSummary | None, two: EpisodeSummary | None) -> EpisodeSummary | None:
+    """The episodes of two logs; those of one, where the other has none."""
+    if one is None or two is None:
+        return one or two
+    return one + two
 
 
 def _as_of(counts: TransitionCounts) -> float:

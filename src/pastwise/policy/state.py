@@ -13,6 +13,7 @@ import numpy as np
 from pastwise._numerics.arrays import FloatArray, normalise
 from pastwise._numerics.threads import Lock
 from pastwise.data.counts import TransitionCounts
+from pastwise.data.episodes import EpisodeSummary
 from pastwise.data.live_counts import LiveCounts
 from pastwise.data.space import Label
 from pastwise.errors import GoalError, ParameterError
@@ -74,6 +75,9 @@ class PolicyState:
         Library that the log's table came in.
     versions : mapping from paths to checksums
         The files that this policy was read from or written to, as they were then.
+    episodes : EpisodeSummary, optional
+        What the counts forget about the log's episodes, where it has any. Records that were
+        observed or merged since belong to none of them.
 
     Several threads may ask and observe: a lock keeps counts, memory and plan together.
     """
@@ -85,6 +89,7 @@ class PolicyState:
     backend: str | None = None
     known_plan: Plan | None = None
     versions: dict[Path, str] = field(default_factory=dict)
+    episodes: EpisodeSummary | None = None
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
     _memory: Any = field(default=None, repr=False)
     _observed: int = 0

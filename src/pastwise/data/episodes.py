@@ -1,0 +1,336 @@
+"""EpisodeSummary: what transition counts forget about the episodes of a log.
+
+Records of one episode depend on each other, so what a log shows has to be judged by episodes. Ten
+*folds* split a log so that no episode is in two of them: learn on nine folds, judge on the tenth.
+Next to them are the few numbers that say how a log is made: how many episodes there are, how long,
+where they start, and whether the action varies within them.
+
+Like counts, summaries form a commutative monoid under ``+``, except for the median.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pastwise._numerics.arrays import FloatArray, IntArray, frozen, group_sum
+from pastwise.data.counts import TransitionCounts
+from pastwise.data.space import Space
+from pastwise.errors import ParameterError
+
+NUM_FOLDS = 10
+"""Folds of a log. Nine tenths of a log learn nearly what all of it would, and ten fits are
+affordable; the customary number of cross-validation."""
+
+
+MISSING_RECORDS = "the counts lack records of the episodes; give the counts of their log"
+
+
+@dataclass(frozen=True, eq=False)
+class EpisodeSummary:
+    """Number, lengths, starts, actions and folds of the episodes of a log.
+
+    Only counted records are summarised: those with all labels and a next state that do not leave a
+    terminal state. An episode without any is none.
+
+    Attributes
+    ----------
+    number : int
+        Number of episodes.
+    records : int
+        Number of their records.
+    shortest, median, longest : int
+        Records of an episode; the median is rounded.
+    starts : [S]
+        Number of episodes that start in each state. An episode whose start is not known is in none.
+    varied : int
+        Number of episodes of at least two records in which the action varies.
+    several : int
+        Number of episodes of at least two records.
+    by_action : [A]
+        Number of episodes in which each action occurs.
+    folds : TransitionCounts of shape (10,)
+        The log split by episode.
+    unit : str, optional
+        Name of the episode column.
+    """
+
+    number: int
+    records: int
+    shortest: int
+    median: int
+    longest: int
+    starts: IntArray
+    varied: int
+    several: int
+    by_action: IntArray
+    folds: TransitionCounts
+    unit: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "starts", frozen(self.starts))
+        object.__setattr__(self, "by_action", frozen(self.by_action))
+
+    @classmethod
+    def from_lengths(
+        cls,
+        lengths: IntArray,
+        episodes: IntArray,
+        *,
+        starts: IntArray,
+        varied: int,
+        by_action: IntArray,
+        folds: TransitionCounts,
+        unit: str | None = None,
+    ) -> EpisodeSummary:
+        """The summary of episodes whose lengths are given as a histogram.
+
+        Parameters
+        ----------
+        lengths : [L]
+            Records of an episode, at least one.
+        episodes : [L]
+            Number of episodes of each length.
+        starts, varied, by_action, folds, unit
+            See `EpisodeSummary`.
+        """
+        is_several = lengths >= 2
+        return cls(
+            number=int(episodes.sum()),
+            records=int((lengths * episodes).sum()),
+            shortest=int(lengths.min()),
+            median=_rounded_median(lengths, episodes),
+            longest=int(lengths.max()),
+            starts=starts,
+            varied=varied,
+            several=int(episodes[is_several].sum()),
+            by_action=by_action,
+            folds=folds,
+            unit=unit,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values by name, for JSON; without the folds."""
+        return {
+            "number": self.number,
+            "records": self.records,
+            "shortest": self.shortest,
+            "median": self.median,
+            "longest": self.longest,
+            "starts": self.starts.tolist(),
+            "varied": self.varied,
+            "several": self.several,
+            "by_action": self.by_action.tolist(),
+            "unit": self.unit,
+        }
+
+    def require_possible(self) -> None:
+        """Refuse what no log can lead to: for summaries that come from outside."""
+        folds = self.folds
+        folds.require_possible()
+        if folds.shape != (NUM_FOLDS,) or folds.tasks is not None:
+            raise ParameterError(f"the episodes are not split into {NUM_FOLDS} folds")
+        if self.starts.shape != (len(folds.states),):
+            raise ParameterError("the starts of the episodes do not fit the states")
+        if self.by_action.shape != (len(folds.actions),):
+            raise ParameterError("the actions of the episodes do not fit the actions")
+        if (self.starts < 0).any() or (self.by_action < 0).any():
+            raise ParameterError("a number of episodes is negative")
+        lengths_ascend = 1 <= self.shortest <= self.median <= self.longest
+        numbers_ascend = 0 <= self.varied <= self.several <= self.number <= self.records
+        if not lengths_ascend or not numbers_ascend or (self.by_action > self.number).any():
+            raise ParameterError("the numbers of the episodes contradict each other")
+        if folds.num_records > self.records:
+            raise ParameterError("the folds of the episodes have more records than the episodes")
+
+    # Other labels, more logs
+
+    def relabelled(self, states: Space, actions: Space) -> EpisodeSummary:
+        """The same over larger spaces, which must have every label of the present ones."""
+        folds = self.folds
+        if (states, actions) == (folds.states, folds.actions):
+            return self
+        starts = np.zeros(len(states), dtype=np.int64)
+        starts[states.indices(folds.states.labels)] = self.starts
+        by_action = np.zeros(len(actions), dtype=np.int64)
+        by_action[actions.indices(folds.actions.labels)] = self.by_action
+        return replace(
+            self, starts=starts, by_action=by_action, folds=folds.relabelled(states, actions)
+        )
+
+    def within(self, counts: TransitionCounts) -> EpisodeSummary:
+        """The same over the labels of counts that include these episodes.
+
+        Folds lose the records that leave a state which is terminal in ``counts``. The numbers of
+        episodes keep them, since nothing says which episodes those were.
+        """
+        summary = self.relabelled(counts.states, counts.actions)
+        if not len(counts.terminal):
+            return summary
+        return replace(summary, folds=summary.folds.ending_in(counts.terminal))
+
+    def __add__(self, other: EpisodeSummary) -> EpisodeSummary:
+        """Both logs together: labels are united, numbers added.
+
+        An episode that goes on in the other log counts as two. The median of all episodes is not
+        known from two medians: it becomes their mean, weighted by the number of episodes and
+        rounded.
+        """
+        folds = self.folds + other.folds
+        one = self.relabelled(folds.states, folds.actions)
+        two = other.relabelled(folds.states, folds.actions)
+        number = one.number + two.number
+        mean_of_medians = (one.median * one.number + two.median * two.number) / number
+        return EpisodeSummary(
+            number=number,
+            records=one.records + two.records,
+            shortest=min(one.shortest, two.shortest),
+            median=round(mean_of_medians),
+            longest=max(one.longest, two.longest),
+            starts=one.starts + two.starts,
+            varied=one.varied + two.varied,
+            several=one.several + two.several,
+            by_action=one.by_action + two.by_action,
+            folds=folds,
+            unit=one.unit if one.unit == two.unit else None,
+        )
+
+    # Folds
+
+    def require_part_of(self, counts: TransitionCounts) -> None:
+        """Refuse counts that lack records of these episodes."""
+        pooled = counts.total()
+        known = self.within(pooled).folds
+        _rest_records(known, _places(known, pooled), pooled)
+
+    def folds_of(self, counts: TransitionCounts, seed: int = 0) -> TransitionCounts:
+        """Counts that include these episodes, split into folds: shape (10,).
+
+        Records of no known episode, such as those observed since, are split at random, see
+        `random_folds`. The folds have exactly the records of ``counts``, and their weights up to
+        rounding. Where ``counts`` weighs the episodes' records differently, as past tasks are
+        weighed by their goals, a transition's weight is split as before.
+
+        Parameters
+        ----------
+        counts : TransitionCounts
+            Several tasks are taken as one log.
+        seed : int
+            Seed of the random split.
+        """
+        counts = counts.total()
+        known = self.within(counts).folds
+        if known.decay and counts.decay:
+            known = known.as_of(counts.decay.as_of)
+        place = _places(known, counts)
+        rest_records = _rest_records(known, place, counts)
+
+        # Records of no known episode, and what is left of the weights for them.
+        share = rest_records / counts.records
+        rest = replace(
+            counts,
+            records=rest_records,
+            weight=_rest(counts.weight, known.weight, place, share),
+            weight_squared=_rest(counts.weight_squared, known.weight_squared, place, share),
+        )
+        folds = known + random_folds(rest.where(rest_records > 0), NUM_FOLDS, seed)
+
+        # The weights of each transition add up to its weight in the counts.
+        place = _places(folds, counts)
+        return replace(
+            folds,
+            weight=_with_totals(folds.weight, counts.weight, place),
+            weight_squared=_with_totals(folds.weight_squared, counts.weight_squared, place),
+        )
+
+
+def random_folds(
+    counts: TransitionCounts, number: int = NUM_FOLDS, seed: int = 0
+) -> TransitionCounts:
+    """Counts without episodes, split record by record at random: shape (number,).
+
+    The records of each distinct transition follow a multinomial distribution over the folds. Their
+    weights are split in proportion to the records: counts do not know the weight of a single one.
+
+    Examples
+    --------
+    >>> states, actions = Space.of_size(2), Space.of_size(1)
+    >>> counts = TransitionCounts.from_records([0] * 50, [0] * 50, [1] * 50, states, actions)
+    >>> folds = random_folds(counts, number=5)
+    >>> folds.shape, folds.total() == counts
+    ((5,), True)
+    """
+    counts = counts.total()
+    rng = np.random.default_rng(seed)
+    records = rng.multinomial(counts.records, np.full(number, 1 / number))
+    entry, fold = np.nonzero(records)
+    share = records[entry, fold] / counts.records[entry]
+    folds = TransitionCounts.from_groups(
+        counts.states,
+        counts.actions,
+        (fold, counts.state[entry], counts.action[entry], counts.next_state[entry]),
+        (
+            records[entry, fold],
+            counts.weight[entry] * share,
+            counts.weight_squared[entry] * share,
+        ),
+        decay=counts.decay,
+        shape=(number,),
+    )
+    return replace(folds, terminal=counts.terminal)
+
+
+def _places(folds: TransitionCounts, counts: TransitionCounts) -> IntArray:
+    """Place of each entry of the folds among the transitions of the counts: [entries]."""
+    key = folds.key % folds.keys_per_log
+    place = np.searchsorted(counts.key, key)
+    is_inside = place < len(counts.key)
+    is_inside[is_inside] = counts.key[place[is_inside]] == key[is_inside]
+    if not is_inside.all():
+        raise ParameterError(MISSING_RECORDS)
+    return place
+
+
+def _rest_records(folds: TransitionCounts, place: IntArray, counts: TransitionCounts) -> IntArray:
+    """Records of the counts that are in none of the folds: [distinct]."""
+    known_records = np.zeros(len(counts.key), dtype=np.int64)
+    np.add.at(known_records, place, folds.records)
+    rest_records = np.asarray(counts.records - known_records)
+    if (rest_records < 0).any():
+        raise ParameterError(MISSING_RECORDS)
+    return rest_records
+
+
+def _rest(total: FloatArray, known: FloatArray, place: IntArray, share: FloatArray) -> FloatArray:
+    """What known entries leave of each total; a share of it where they leave nothing: [distinct].
+
+    Parameters
+    ----------
+    total, share : [distinct]
+    known, place : [entries]
+        Values of the known entries, and the transition that each belongs to.
+    """
+    left = total - group_sum(place, known, len(total))
+    return np.where(left > 0, left, total * share)
+
+
+def _with_totals(values: FloatArray, total: FloatArray, place: IntArray) -> FloatArray:
+    """Values [entries] scaled so that those of each place add up to its total [distinct].
+
+    Those that do so already, up to rounding, stay as they are.
+    """
+    present = group_sum(place, values, len(total))
+    differs = (present > 0) & ~np.isclose(present, total, rtol=1e-12, atol=0)
+    factor = np.divide(total, present, out=np.ones_like(total), where=differs)
+    return np.asarray(values * factor[place])
+
+
+def _rounded_median(lengths: IntArray, episodes: IntArray) -> int:
+    """Median of a histogram, rounded: lengths [L] and number of episodes of each [L]."""
+    order = np.argsort(lengths)
+    up_to = np.cumsum(episodes[order])
+    middle = [(up_to[-1] - 1) // 2, up_to[-1] // 2]
+    both = lengths[order][np.searchsorted(up_to, middle, side="right")]
+    return round(float(both.mean()))

@@ -1,0 +1,143 @@
+"""From the groups of a log to the summary of its episodes, and to findings on them.
+
+Folds and starts come with the counts, in the one query of `query.grouped`. The lengths of episodes
+and their actions are a small query of their own. For a log without gaps it needs no window: all
+records of an episode count but the last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+from operator import or_
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pyarrow as pa
+
+from pastwise.data.counts import Decay, TransitionCounts
+from pastwise.data.episodes import EpisodeSummary
+from pastwise.data.space import key_of
+from pastwise.errors import shortened
+from pastwise.logs.columns import Columns
+from pastwise.logs.decode import Reading, Split, numbers_of, parts_of
+from pastwise.logs.episodes import indices_of
+from pastwise.logs.findings import Finding, counted, finding_of
+from pastwise.logs.query import Status, bad_labels, grouped_lengths, leaves_terminal, prepare
+
+FEW_EPISODES = 2
+"""Episodes up to which an action may owe everything to who took it, rather than to itself."""
+
+MANY_EPISODES = 5
+"""Episodes that some action needs for others to be rare: in a log of three episodes, none is."""
+
+NUM_NAMED_ACTIONS = 5
+"""Actions that the message on few episodes names."""
+
+LONGEST_NAME = 60
+"""Characters that the message on few episodes shows of one action."""
+
+
+def with_episodes(
+    reading: Reading,
+    split: Split | None,
+    frame: nw.LazyFrame[Any],
+    prepared: nw.LazyFrame[Any],
+    decay: Decay | None,
+    *,
+    more: bool = False,
+) -> Reading:
+    """The reading with the summary of its episodes, and the findings on them.
+
+    Parameters
+    ----------
+    reading, split
+        What `decode` returned.
+    frame, prepared, decay
+        The table, and what `prepare` returned for it.
+    more : bool
+        The log continues one that is known; no finding, because it may be a small part.
+    """
+    if split is None or not split.folds.num_records:
+        return reading
+    columns = reading.columns
+    if split.is_whole_chain:
+        as_of = decay.as_of if decay else None
+        unchained, _, _ = prepare(frame, columns, as_of, chained=False)
+        lengths = grouped_lengths(unchained, columns, None)
+    else:
+        usable = _usable(prepared, columns, reading)
+        lengths = grouped_lengths(prepared, columns, usable)
+    table = lengths.collect(backend="pyarrow").to_native()
+    episodes = _summary_of(table, split, columns, reading.counts)
+    findings = reading.findings if more else (*reading.findings, *findings_on(episodes))
+    return replace(reading, episodes=episodes, findings=findings)
+
+
+def _usable(prepared: nw.LazyFrame[Any], columns: Columns, reading: Reading) -> nw.Expr:
+    """Condition for the records that are counted."""
+    conditions = []
+    for are_bad in bad_labels(columns, prepared.collect_schema()).values():
+        conditions += are_bad
+    if any(finding.code == "after-terminal" for finding in reading.findings):
+        conditions.append(leaves_terminal(columns, reading.counts))
+    return Status.FOLLOWED.holds & ~reduce(or_, conditions)
+
+
+def _summary_of(
+    table: pa.Table, split: Split, columns: Columns, counts: TransitionCounts
+) -> EpisodeSummary:
+    """The summary out of the groups of `query.grouped_lengths`."""
+    length = numbers_of(table, "length").astype(np.int64)
+    varieties = numbers_of(table, "varieties").astype(np.int64)
+    episodes = numbers_of(table, "episodes").astype(np.int64)
+
+    # Each action's episodes.
+    (action,) = parts_of(table, ("action",), columns.action, columns.bins)
+    everywhere = np.ones(len(episodes), dtype=bool)
+    action_index = indices_of(action, everywhere, counts.actions, "action")
+    by_action = np.zeros(len(counts.actions), dtype=np.int64)
+    np.add.at(by_action, action_index, episodes)
+
+    # Episodes by length; one with several actions is in as many groups.
+    pairs, place = np.unique(np.stack([length, varieties]), axis=1, return_inverse=True)
+    in_groups = np.zeros(pairs.shape[1], dtype=np.int64)
+    np.add.at(in_groups, place.ravel(), episodes)
+    lengths = pairs[0]
+    numbers = in_groups // pairs[1]
+    return EpisodeSummary.from_lengths(
+        lengths,
+        numbers,
+        starts=split.starts,
+        varied=int(numbers[pairs[1] > 1].sum()),
+        by_action=by_action,
+        folds=split.folds,
+        unit=columns.episode,
+    )
+
+
+def findings_on(episodes: EpisodeSummary) -> list[Finding]:
+    """What the owner of a log should know about its episodes."""
+    findings: list[Finding] = []
+    occurring = np.flatnonzero(episodes.by_action)
+    if len(occurring) < 2:
+        return findings
+
+    if episodes.several and not episodes.varied:
+        number = counted(episodes.several, "episode")
+        findings.append(finding_of("action-constant", episodes.several, episodes=number))
+
+    numbers = episodes.by_action[occurring]
+    is_rare = numbers <= FEW_EPISODES
+    if is_rare.any() and numbers.max() >= MANY_EPISODES:
+        labels = [episodes.folds.actions.labels[i] for i in occurring[is_rare].tolist()]
+        names = ", ".join(
+            shortened(key_of(label), LONGEST_NAME) for label in labels[:NUM_NAMED_ACTIONS]
+        )
+        if len(labels) > NUM_NAMED_ACTIONS:
+            names += ", ..."
+        rows = int(numbers[is_rare].sum())
+        actions = counted(len(labels), "action")
+        findings.append(finding_of("few-episodes", rows, actions=actions, names=names))
+    return findings
