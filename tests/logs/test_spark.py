@@ -15,6 +15,7 @@ from pastwise import Columns, LogWarning, Space, validate_log
 from pastwise.errors import LogError
 from pastwise.logs.episodes import read_episodes
 from pastwise.logs.query import grouped, prepare
+from pastwise.logs.read import read_log
 from pastwise.logs.sources import open_table
 from tests.helpers.java import needs_java
 from tests.helpers.tables import Log, Row, assert_counts, counted, slow_counts
@@ -250,6 +251,26 @@ def test_next_states_next_to_episodes(spark: SparkSession) -> None:
         episodes = read_episodes(table, said, Space("ab"), Space("x"))
     assert episodes.state.tolist() == [0, 1, 1, 0]
     assert episodes.episode.tolist() == [0, 0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "following",
+    [{}, {"max_gap": 3}, {"next_state": "n"}, {"next_state": "n", "weight": "w"}],
+    ids=["next record", "gap", "next state", "weights"],
+)
+def test_episodes_are_those_of_the_engine_in_this_process(
+    spark: SparkSession, following: dict[str, Any]
+) -> None:
+    made = rows(200, e=[*range(25), None], t=range(40), s="abc", a="xyz", n="abc", w=[1.0, 2.0])
+    names = list(made[0])
+    table = pa.table({name: [row[name] for row in made] for name in names})
+    columns = Columns.of("s", "a", episode="e", time="t", **following)
+    expected = read_log(table, columns).episodes
+    found = read_log(spark.createDataFrame(table), columns).episodes
+    assert expected is not None
+    assert found is not None
+    assert found.to_dict() == expected.to_dict()
+    assert found.folds == expected.folds
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,16 @@ def assert_same_as_loop(found: EpisodeSummary | None, rows: list[Row], columns: 
     assert {action: number for action, number in in_episodes.items() if number} == by_action
 
     # Starts.
-    starts = Counter(row["s"] for mine in steps.values() for row in mine if row["first"])
+    starts: Counter[str] = Counter()
+    for mine in steps.values():
+        if columns.time:
+            starts.update(row["s"] for row in mine if row["first"])
+        else:
+            balance: Counter[str] = Counter()
+            for row in mine:
+                balance[row["s"]] += row["times"]
+                balance[row["n"]] -= row["times"]
+            starts.update(state for state, number in balance.items() if number > 0)
     counted = dict(zip(found.folds.states.labels, found.starts.tolist(), strict=True))
     assert {state: number for state, number in counted.items() if number} == starts
 
@@ -157,6 +166,8 @@ WAYS = {
     "next record, terminal": Columns.of("s", "a", episode="who", time="t", terminal="z"),
     "next state": Columns.of("s", "a", "n", episode="who", time="t"),
     "next state, terminal": Columns.of("s", "a", "n", episode="who", time="t", terminal="z"),
+    "next state, no time": Columns.of("s", "a", "n", episode="who", terminal="z"),
+    "next state, no time, counts": Columns.of("s", "a", "n", episode="who", count="times"),
     "counts, weights, tasks": Columns.of(
         "s", "a", "n", episode="who", time="t", count="times", weight="heavy", task="job"
     ),

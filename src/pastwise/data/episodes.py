@@ -44,7 +44,8 @@ class EpisodeSummary:
     shortest, median, longest : int
         Records of an episode; the median is rounded.
     starts : [S]
-        Number of episodes that start in each state. An episode whose start is not known is in none.
+        Number of episodes that start in each state. An episode whose start is not known is in
+        none; one with several first records is in the states of all of them.
     varied : int
         Number of episodes of at least two records in which the action varies.
     several : int

@@ -542,6 +542,33 @@ def grouped_lengths(
     return parts.group_by([*actions, "length", "varieties"]).agg(episodes=nw.len())
 
 
+def grouped_starts(
+    prepared: nw.LazyFrame[Any], columns: Columns, usable: nw.Expr
+) -> nw.LazyFrame[Any]:
+    """Numbers of episodes by the states that they leave more often than they enter.
+
+    For a log with next states and without a time: where a path begins, if it does not end there.
+    """
+    known = prepared.filter(usable & ~nw.col("episode").is_null())
+    schema = known.collect_schema()
+    times = nw.col("count") if columns.count else nw.lit(1)
+    states = [f"state {i}" for i in range(len(columns.state))]
+
+    # One row for each state that is left, and one for each that is entered.
+    left = known.select("episode", *states, change=times)
+    next_states = {}
+    for i, state in enumerate(states):
+        entered_state = nw.col(f"next {i}")
+        if schema[f"next {i}"] != schema[state]:
+            entered_state = entered_state.cast(schema[state])
+        next_states[state] = entered_state
+    entered = known.select("episode", **next_states, change=-times)
+
+    balance = nw.concat([left, entered]).group_by(["episode", *states])
+    starts = balance.agg(nw.col("change").sum().alias("change")).filter(nw.col("change") > 0)
+    return starts.group_by(states).agg(episodes=nw.len())
+
+
 def bad_labels(columns: Columns, schema: Schema) -> dict[str, list[nw.Expr]]:
     """Conditions for records with a bad label, by the code of the finding on them."""
     parts = {

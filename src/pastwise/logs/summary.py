@@ -3,6 +3,10 @@
 Folds and starts come with the counts, in the one query of `query.grouped`. The lengths of episodes
 and their actions are a small query of their own. For a log without gaps it needs no window: all
 records of an episode count but the last.
+
+An episode starts with its first record. Where that record is not counted, the start is not known;
+where several records have the first time, each is a start. Without a time the order is not known:
+then an episode starts in the states that it leaves more often than it enters.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
+from pastwise._numerics.arrays import IntArray
 from pastwise.data.counts import Decay, TransitionCounts
 from pastwise.data.episodes import EpisodeSummary
 from pastwise.data.space import key_of
@@ -24,7 +29,14 @@ from pastwise.logs.columns import Columns
 from pastwise.logs.decode import Reading, Split, numbers_of, parts_of
 from pastwise.logs.episodes import indices_of
 from pastwise.logs.findings import Finding, counted, finding_of
-from pastwise.logs.query import Status, bad_labels, grouped_lengths, leaves_terminal, prepare
+from pastwise.logs.query import (
+    Status,
+    bad_labels,
+    grouped_lengths,
+    grouped_starts,
+    leaves_terminal,
+    prepare,
+)
 
 FEW_EPISODES = 2
 """Episodes up to which an action may owe everything to who took it, rather than to itself."""
@@ -71,6 +83,9 @@ def with_episodes(
         lengths = grouped_lengths(prepared, columns, usable)
     table = lengths.collect(backend="pyarrow").to_native()
     episodes = _summary_of(table, split, columns, reading.counts)
+    if not columns.time:
+        starts = _starts_without_time(prepared, columns, reading)
+        episodes = replace(episodes, starts=starts)
     findings = reading.findings if more else (*reading.findings, *findings_on(episodes))
     return replace(reading, episodes=episodes, findings=findings)
 
@@ -83,6 +98,23 @@ def _usable(prepared: nw.LazyFrame[Any], columns: Columns, reading: Reading) -> 
     if any(finding.code == "after-terminal" for finding in reading.findings):
         conditions.append(leaves_terminal(columns, reading.counts))
     return Status.FOLLOWED.holds & ~reduce(or_, conditions)
+
+
+def _starts_without_time(
+    prepared: nw.LazyFrame[Any], columns: Columns, reading: Reading
+) -> IntArray:
+    """Number of episodes that leave each state more often than they enter it: [S]."""
+    usable = _usable(prepared, columns, reading)
+    query = grouped_starts(prepared, columns, usable)
+    table = query.collect(backend="pyarrow").to_native()
+    states = reading.counts.states
+    starts = np.zeros(len(states), dtype=np.int64)
+    if len(table):
+        (state,) = parts_of(table, ("state",), columns.state, columns.bins)
+        everywhere = np.ones(len(table), dtype=bool)
+        index = indices_of(state, everywhere, states, "state")
+        np.add.at(starts, index, numbers_of(table, "episodes").astype(np.int64))
+    return starts
 
 
 def _summary_of(
