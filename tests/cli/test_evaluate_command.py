@@ -134,6 +134,30 @@ def test_not_better_is_exit_code_one(tmp_path: Path, shell: Shell) -> None:
     assert shell("evaluate", policy, str(log), "--samples", "100").code == 1
 
 
+def test_the_episodes_of_the_log_may_object(tmp_path: Path, shell: Shell) -> None:
+    """Ten patients with one drug each: by the log the new drug is better."""
+    lines = ["patient,day,state,drug"]
+    for patient in range(10):
+        has_new = patient % 2 == 0
+        for day in range(30):
+            is_well = day % 5 < (4 if has_new else 1)
+            state = "well" if is_well else "ill"
+            lines.append(f"{patient},{day},{state},{'new' if has_new else 'old'}")
+    log = tmp_path / "log.csv"
+    log.write_text("\n".join(lines) + "\n")
+    policy = str(tmp_path / "policy.safetensors")
+    columns = ["--state", "state", "--action", "drug", "--episode", "patient", "--time", "day"]
+    shown = shell("learn", str(log), *columns, "--prefer", "well", "-o", policy)
+    assert shown.code == 0
+    assert "each of the 10 episodes has one action on all its records" in shown.out
+    shown = shell("evaluate", policy, str(log), "--samples", "100", "--json")
+    assert shown.code == 1
+    content = json.loads(shown.out)
+    assert content["unit"] == "10 episodes, 290 records"
+    assert [each["code"] for each in content["objections"]] == ["action-constant"]
+    assert content["comparisons"]["logged"]["by_the_log"] == "better"
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

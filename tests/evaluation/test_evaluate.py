@@ -15,7 +15,7 @@ from pastwise.evaluation.result import Evaluation
 from pastwise.report.figures import value_plot
 from pastwise.theory.learning import gather_evidence, prior_concentration, rule_interval
 from tests.helpers.episodes import DOOR_COLUMNS, door_episodes, with_next_states
-from tests.helpers.evaluations import EpisodeStandIn
+from tests.helpers.evaluations import episode_summary
 from tests.helpers.oracles import random_rows, simulated_counts
 
 THERMOSTAT = Path(__file__).parents[2] / "examples" / "thermostat"
@@ -284,12 +284,74 @@ def test_what_comes_after_the_end_is_no_decision() -> None:
 
 
 def test_episodes_are_counted_and_may_object(learner: pw.TransferLearner) -> None:
-    episodes = EpisodeStandIn(
-        number=40, records=440, several=40, varied=0, by_action=np.array([20, 10, 10])
+    constant = episode_summary(
+        learner.counts_, [20, 10, 10], number=40, records=440, several=40, varied=0
     )
-    result = learner.evaluate(samples=100, episodes=episodes)
+    result = learner.evaluate(samples=100, episodes=constant)
     assert result.unit == "40 episodes, 440 records"
     assert [objection.code for objection in result.objections] == ["action-constant"]
+
+
+def patients() -> dict[str, list[Any]]:
+    """Thirty patients with one drug each; those with the drug happen to be the healthier ones."""
+    rng = np.random.default_rng(8)
+    log: dict[str, list[Any]] = {"patient": [], "day": [], "state": [], "drug": []}
+    for patient in range(30):
+        is_healthy = patient % 2 == 0
+        for day in range(20):
+            is_well = rng.random() < (0.8 if is_healthy else 0.3)
+            log["patient"].append(patient)
+            log["day"].append(day)
+            log["state"].append("well" if is_well else "ill")
+            log["drug"].append("new" if is_healthy else "old")
+    return log
+
+
+PATIENTS: dict[str, Any] = {"state": "state", "action": "drug", "episode": "patient", "time": "day"}
+
+
+@pytest.mark.filterwarnings("ignore::pastwise.LogWarning")
+def test_a_log_that_compares_patients_gives_no_verdict() -> None:
+    log = patients()
+    found = pw.TransferLearner(pw.Goal(prefer="well")).fit(log, **PATIENTS)
+    for result in (found.evaluate(samples=200), found.evaluate(log, samples=200)):
+        assert result.unit == "30 episodes, 570 records"
+        assert [objection.code for objection in result.objections] == ["action-constant"]
+        assert result.comparisons["logged"].by_the_log == "better"
+        assert result.verdict["logged"] == "cannot tell"
+        assert "each of the 30 episodes has one action" in result.sentence
+    by_counts = found.evaluate(found.counts_, samples=200)
+    assert by_counts.unit == "570 records"
+    assert by_counts.objections == ()
+
+
+@pytest.mark.filterwarnings("ignore::pastwise.LogWarning")
+def test_a_drug_of_two_patients_gives_no_verdict() -> None:
+    """Everybody has the old drug on most days; two patients also have the new one, and do well."""
+    log = patients()
+    rng = np.random.default_rng(9)
+    for i, patient in enumerate(log["patient"]):
+        has_new = patient < 2 and rng.random() < 0.7
+        log["drug"][i] = "new" if has_new else "old"
+        if has_new and i + 1 < len(log["state"]):
+            log["state"][i + 1] = "well"
+    found = pw.TransferLearner(pw.Goal(prefer="well"), method="FPD_learn").fit(log, **PATIENTS)
+    result = found.evaluate(samples=200)
+    (objection,) = result.objections
+    assert objection.code == "few-episodes"
+    assert objection.message.endswith("which was done in only 2 of 30 episodes")
+    assert not result.is_better
+
+
+def test_episodes_of_another_log_are_those_that_count() -> None:
+    """Learned where the drug varies, judged where it does not."""
+    log = patients()
+    varied = {**log, "drug": np.random.default_rng(2).permutation(log["drug"]).tolist()}
+    found = pw.TransferLearner(pw.Goal(prefer="well")).fit(varied, **PATIENTS)
+    assert found.evaluate(samples=100).objections == ()
+    (objection,) = found.evaluate(log, samples=100).objections
+    assert objection.code == "action-constant"
+    assert found.evaluate(found.read(log), samples=100) == found.evaluate(log, samples=100)
 
 
 def test_fewer_samples_than_requested_are_reported(learner: pw.TransferLearner) -> None:

@@ -1,14 +1,15 @@
 """Reasons why a comparison is not fair."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 from pastwise.data.counts import TransitionCounts
+from pastwise.data.episodes import EpisodeSummary
 from pastwise.data.space import Space
 from pastwise.evaluation.objections import Objection, objections
-from tests.helpers.evaluations import EpisodeStandIn
+from tests.helpers.evaluations import episode_summary
 from tests.helpers.oracles import random_rows, simulated_counts
 
 STATES = Space(("ill", "well"))
@@ -29,16 +30,9 @@ def codes(found: tuple[Objection, ...]) -> list[str]:
     return [objection.code for objection in found]
 
 
-def episodes(**numbers: Any) -> EpisodeStandIn:
+def episodes(by_action: Sequence[int] = (18, 17), **numbers: int) -> EpisodeSummary:
     """Twenty episodes of ten records in which everything varies, unless said otherwise."""
-    usual: dict[str, Any] = {
-        "number": 20,
-        "records": 200,
-        "several": 20,
-        "varied": 15,
-        "by_action": np.array([18, 17]),
-    }
-    return EpisodeStandIn(**{**usual, **numbers})
+    return episode_summary(MIXED, by_action, **numbers)
 
 
 def test_nothing_speaks_against_a_log_in_which_everything_varies() -> None:
@@ -84,7 +78,7 @@ def test_a_few_repetitions_may_be_an_accident() -> None:
 
 def test_a_log_with_a_single_action_has_nothing_to_vary() -> None:
     only_drug = counts_of((0, 0, 0), (0, 0, 1), (1, 0, 1), (1, 0, 0))
-    constant = episodes(varied=0, by_action=np.array([20, 0]))
+    constant = episodes(varied=0, by_action=[20, 0])
     always = np.array([[0.5, 0.0], [0.5, 0.0]])
     assert objections(always, only_drug, constant) == ()
 
@@ -93,18 +87,18 @@ def test_a_log_with_a_single_action_has_nothing_to_vary() -> None:
 
 
 def test_an_action_of_two_episodes_is_not_enough() -> None:
-    rare = episodes(by_action=np.array([2, 20]))
+    rare = episodes(by_action=[2, 20])
     assert objections(EVERYWHERE, MIXED, rare) == (
         Objection(
             "few-episodes",
             "50 % of the rule's decisions are drug, which was done in only 2 of 20 episodes",
         ),
     )
-    assert objections(EVERYWHERE, MIXED, episodes(by_action=np.array([3, 20]))) == ()
+    assert objections(EVERYWHERE, MIXED, episodes(by_action=[3, 20])) == ()
 
 
 def test_an_action_that_the_rule_hardly_takes_does_not_matter() -> None:
-    rare = episodes(by_action=np.array([1, 20]))
+    rare = episodes(by_action=[1, 20])
     hardly = np.array([[0.05, 0.45], [0.04, 0.46]])
     assert objections(hardly, MIXED, rare) == ()
     assert codes(objections(hardly, MIXED, rare, min_share=0.09)) == ["few-episodes"]
@@ -114,15 +108,13 @@ def test_a_long_label_is_shortened() -> None:
     long = Space(("x" * 10_000, "rest"))
     counts = TransitionCounts.from_records([0, 1] * 10, [0, 1] * 10, [1, 0] * 10, STATES, long)
     visits = np.array([[0.5, 0.0], [0.0, 0.5]])
-    (found,) = objections(visits, counts, episodes(by_action=np.array([1, 20])))
+    (found,) = objections(visits, counts, episodes(by_action=[1, 20]))
     assert len(found.message) < 400
 
 
 @pytest.mark.parametrize(("number", "by_action"), [(1, 1), (2, 1), (2, 2), (3, 2), (4, 2)])
 def test_a_few_long_episodes_are_no_reason(number: int, by_action: int) -> None:
-    long = episodes(
-        number=number, several=number, varied=number, by_action=np.array([by_action, number])
-    )
+    long = episodes(number=number, several=number, varied=number, by_action=[by_action, number])
     assert objections(EVERYWHERE, MIXED, long) == ()
 
 

@@ -1,26 +1,39 @@
-"""A hand-made evaluation, and stand-ins for what evaluations are made of."""
+"""A hand-made evaluation, and parts of others."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 import numpy as np
 
-from pastwise._numerics.arrays import IntArray
 from pastwise._numerics.interval import Interval
+from pastwise.data.counts import TransitionCounts
+from pastwise.data.episodes import EpisodeSummary, random_folds
 from pastwise.evaluation.result import Evaluation, EvaluationSupport
 from pastwise.evaluation.verdict import Alarm, Comparison, Verdict
 
 
-@dataclass(frozen=True)
-class EpisodeStandIn:
-    """Numbers of episodes, chosen freely."""
-
-    number: int = 0
-    records: int = 0
-    several: int = 0
-    varied: int = 0
-    by_action: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+def episode_summary(
+    counts: TransitionCounts,
+    by_action: Sequence[int],
+    number: int = 20,
+    records: int = 200,
+    several: int = 20,
+    varied: int = 15,
+) -> EpisodeSummary:
+    """Episodes with freely chosen numbers: by default twenty long ones in which actions vary."""
+    return EpisodeSummary(
+        number=number,
+        records=records,
+        shortest=1,
+        median=records // number,
+        longest=records,
+        starts=np.zeros(len(counts.states), dtype=np.int64),
+        varied=varied,
+        several=several,
+        by_action=np.array(by_action, dtype=np.int64),
+        folds=random_folds(counts),
+    )
 
 
 def comparison(

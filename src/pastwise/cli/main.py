@@ -356,14 +356,14 @@ def evaluate(
     # Read the log.
     estimates: Mapping[str, Estimate] = {}
     with _warning_lines(), spinner("Reading"):
-        counts = load_counts(log)[0] if is_counts_file(log) else learner.count(log)
+        judged_by = load_counts(log)[0] if is_counts_file(log) else learner.read(log)
         if needs_episodes:
             estimates = learner.estimates(log, horizon, propensity)
 
     # Compare on sampled models.
     with progress("Sampling", samples) as advance:
         result = learner.evaluate(
-            counts, horizon=horizon, samples=samples, seed=seed, margin=margin, on_step=advance
+            judged_by, horizon=horizon, samples=samples, seed=seed, margin=margin, on_step=advance
         )
     result = replace(result, estimates=estimates)
 

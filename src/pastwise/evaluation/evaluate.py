@@ -11,10 +11,11 @@ from pastwise._numerics.arrays import FloatArray
 from pastwise._numerics.checks import checked_probabilities, require_whole_number
 from pastwise._numerics.interval import Interval
 from pastwise.data.counts import TransitionCounts
+from pastwise.data.episodes import EpisodeSummary
 from pastwise.data.space import key_of
 from pastwise.errors import ParameterError
 from pastwise.evaluation.criterion import Criterion, initial_distribution
-from pastwise.evaluation.objections import EpisodeNumbers, objections
+from pastwise.evaluation.objections import objections
 from pastwise.evaluation.result import Evaluation, EvaluationSupport, unit_of
 from pastwise.evaluation.values import OPTIMUM, occupancy, sample_values
 from pastwise.evaluation.verdict import DEFAULT_THRESHOLDS, Alarm, Thresholds, compare
@@ -54,7 +55,7 @@ def evaluate_rule(
     rules: Mapping[str, FloatArray] | None = None,
     background: float | None = None,
     seed: int = 0,
-    episodes: EpisodeNumbers | None = None,
+    episodes: EpisodeSummary | None = None,
     margin: float | None = None,
     thresholds: Thresholds = DEFAULT_THRESHOLDS,
     max_states: int = MAX_STATES,
@@ -86,7 +87,7 @@ def evaluate_rule(
         Extra rules, over the log's labels.
     background : float, optional
         Prior count of every transition; by default it is inferred from the log.
-    episodes : EpisodeNumbers, optional
+    episodes : EpisodeSummary, optional
         What is known of the log's episodes, for objections.
     margin : float, optional
         Smallest difference that matters, in the unit of the measure; short for

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Protocol
 
 import numpy as np
 
-from pastwise._numerics.arrays import FloatArray, IntArray
+from pastwise._numerics.arrays import FloatArray
 from pastwise.data.counts import TransitionCounts
+from pastwise.data.episodes import EpisodeSummary
 from pastwise.data.space import key_of
 from pastwise.errors import shortened
 
@@ -40,39 +40,10 @@ class Objection:
         return asdict(self)
 
 
-class EpisodeNumbers(Protocol):
-    """What objections need to know about the episodes of a log."""
-
-    @property
-    def number(self) -> int:
-        """Number of episodes."""
-        ...
-
-    @property
-    def records(self) -> int:
-        """Number of records in them."""
-        ...
-
-    @property
-    def several(self) -> int:
-        """Number of episodes of at least two records."""
-        ...
-
-    @property
-    def varied(self) -> int:
-        """Number of episodes of at least two records in which the action varies."""
-        ...
-
-    @property
-    def by_action(self) -> IntArray:
-        """Number of episodes in which each action occurs: [A]."""
-        ...
-
-
 def objections(
     visits: FloatArray,
     counts: TransitionCounts,
-    episodes: EpisodeNumbers | None = None,
+    episodes: EpisodeSummary | None = None,
     *,
     max_accident: float = 0.05,
     min_share: float = 0.1,
@@ -88,8 +59,8 @@ def objections(
         Share of the rule's decisions that falls on each state and action; all 0 if it has none.
     counts : TransitionCounts
         The log, without leading axes.
-    episodes : optional
-        What is known of the log's episodes; None where there are none.
+    episodes : EpisodeSummary, optional
+        What is known of the log's episodes, over the labels of the counts; None where it has none.
     max_accident : float
         Probability with which actions that are constant within episodes may be an accident of few
         records. The default is that of a usual test.
@@ -118,7 +89,7 @@ def objections(
 
 
 def _constant_action(
-    counts: TransitionCounts, episodes: EpisodeNumbers, max_accident: float
+    counts: TransitionCounts, episodes: EpisodeSummary, max_accident: float
 ) -> Iterator[Objection]:
     """Whether no episode has more than one action."""
     if episodes.several == 0 or episodes.varied > 0:
@@ -146,7 +117,7 @@ def _constant_action(
 def _few_episodes(
     visits: FloatArray,
     counts: TransitionCounts,
-    episodes: EpisodeNumbers,
+    episodes: EpisodeSummary,
     min_share: float,
     max_episodes: int,
 ) -> Iterator[Objection]:

@@ -360,6 +360,12 @@ class TransferLearner:
         logs.warn_of(reading, stacklevel=3)
         return reading.counts
 
+    def read(self, log: Any) -> logs.Reading:
+        """Read another log like `count`, with what counts forget about its episodes."""
+        reading = self._read(log)
+        logs.warn_of(reading, stacklevel=3)
+        return reading
+
     def _read(self, log: Any) -> logs.Reading:
         return logs.read_log(log, self._known_columns(), more=True)
 
@@ -494,7 +500,8 @@ class TransferLearner:
         Parameters
         ----------
         log : optional
-            The log to evaluate on, anything that `fit` takes; by default the one learned from.
+            The log to evaluate on, anything that `fit` takes, or what `read` returns; by default
+            the one learned from. Objections that concern episodes need more than counts.
         initial : states with probabilities, optional
             Where episodes start; by default as in the log, see
             `evaluation.criterion.initial_distribution`.
@@ -504,7 +511,7 @@ class TransferLearner:
         """
         policy = self._fitted
         require_state_limit(len(policy.log.states), options.get("max_states", MAX_STATES))
-        counts = self.counts_.total() if log is None else self._same_labels(self._counts_of(log))
+        counts, episodes = self._judged_by(log)
         start = None
         if initial is not None:
             start = np.zeros(len(counts.states))
@@ -516,16 +523,28 @@ class TransferLearner:
             counts,
             start,
             backend=policy.backend,
-            **options,
+            **{"episodes": episodes, **options},
         )
 
-    def _counts_of(self, log: Any) -> TransitionCounts:
-        """Counts as they are, or those of another log, with a warning of what it leaves out."""
-        if isinstance(log, TransitionCounts):
-            return log
-        reading = self._read(log)
-        logs.warn_of(reading, stacklevel=4)
-        return reading.counts
+    def _judged_by(self, log: Any) -> tuple[TransitionCounts, EpisodeSummary | None]:
+        """Counts of the log to evaluate on, over the policy's own labels, and its episodes.
+
+        A log that is read here comes with a warning of what it leaves out.
+        """
+        if log is None:
+            counts = self.counts_.total()
+            episodes = self._fitted.episodes
+        elif isinstance(log, TransitionCounts):
+            counts = self._same_labels(log)
+            episodes = None
+        else:
+            reading = log
+            if not isinstance(log, logs.Reading):
+                reading = self._read(log)
+                logs.warn_of(reading, stacklevel=4)
+            counts = self._same_labels(reading.counts)
+            episodes = reading.episodes
+        return counts, None if episodes is None else episodes.within(counts)
 
     def estimates(
         self,
