@@ -281,5 +281,11 @@ def test_learning_warns_of_actions_that_never_vary() -> None:
     log = panel(["xxx", "yyy", "xxx"])
     with pytest.warns(LogWarning, match="never varies within any of 3 episodes"):
         TransferLearner(Goal(prefer="a")).fit(log, **NEXT)
-    with pytest.warns(LogWarning, match="never varies"):
-        count_transitions(log, **NEXT)
+
+
+def test_counts_alone_are_the_same() -> None:
+    table = table_of(random_rows(6, dirty=False))
+    reading = read_log(table, CHAINED, episodes=False)
+    assert reading.episodes is None
+    assert reading.counts == read_log(table, CHAINED).counts
+    assert reading.counts == count_transitions(table, "s", "a", episode="who", time="t")

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, distinct
-from pastwise.data.counts import KEY_LIMIT, Decay, TransitionCounts
+from pastwise.data.counts import KEY_LIMIT, Decay, TransitionCounts, flat_key
 from pastwise.data.episodes import NUM_FOLDS, EpisodeSummary
 from pastwise.data.space import Label, Space, intervals, sort_key
 from pastwise.errors import LabelError, LogError
@@ -126,11 +126,17 @@ class Sums(NamedTuple):
 
 
 def decode(
-    grouped: pa.Table, columns: Columns, decay: Decay | None, *, more: bool = False
+    grouped: pa.Table,
+    columns: Columns,
+    decay: Decay | None,
+    *,
+    more: bool = False,
+    episodes: bool = True,
 ) -> tuple[Reading, Split | None]:
     """The reading of a log that an engine has grouped, and its split by episode if it has any.
 
     With ``more`` the log continues one that is known, and need not have every terminal state.
+    Without ``episodes`` it was not grouped by episode.
     """
     rows = numbers_of(grouped, "rows").astype(np.int64)
     status = numbers_of(grouped, "status").astype(np.int64)
@@ -167,7 +173,7 @@ def decode(
         decay,
     )
     reading = _reading_of(counts, columns, int(rows.sum()), findings, more)
-    if not columns.episode:
+    if not columns.episode or not episodes:
         return reading, None
 
     # The same groups, split by episode.
@@ -203,21 +209,28 @@ def _folds(
     index : three arrays [kept]
         State, action and next state of each kept group.
     """
+    # Groups in the order of their keys: then those of all folds are in order, too.
+    state, action, next_state = index
+    one_log = np.zeros_like(state)
+    key = flat_key(one_log, state, action, next_state, len(counts.states), len(counts.actions))
+    order = np.argsort(key)
 
     def of_folds(name: str) -> FloatArray:
         """A sum by fold and kept group: [folds, kept]."""
-        sums = [numbers_of(grouped, f"{name} of {fold}")[kept] for fold in range(NUM_FOLDS)]
+        sums = []
+        for fold in range(NUM_FOLDS):
+            sums.append(numbers_of(grouped, f"{name} of {fold}")[kept][order])
         return np.nan_to_num(np.stack(sums))
 
     all_records = of_folds("records")
-    fold, group = np.nonzero(all_records)
-    records = all_records[fold, group]
+    fold, place = np.nonzero(all_records)
+    records = all_records[fold, place]
     weight = records
     squared = records
     if columns.weight or columns.age:
-        weight = of_folds("weights")[fold, group]
-        squared = of_folds("squares")[fold, group]
-    state, action, next_state = index
+        weight = of_folds("weights")[fold, place]
+        squared = of_folds("squares")[fold, place]
+    group = order[place]
     folds = TransitionCounts.from_groups(
         counts.states,
         counts.actions,

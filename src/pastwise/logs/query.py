@@ -114,11 +114,14 @@ def prepare(
 
 
 def grouped(
-    prepared: nw.LazyFrame[Any], columns: Columns, decay: Decay | None
+    prepared: nw.LazyFrame[Any], columns: Columns, decay: Decay | None, *, episodes: bool = True
 ) -> nw.LazyFrame[Any]:
-    """The groups of what `prepare` returned: all that leaves the engine."""
+    """The groups of what `prepare` returned: all that leaves the engine.
+
+    Without ``episodes``, the folds of episodes are not summed.
+    """
     sums = _sums(columns, decay)
-    if columns.episode:
+    if columns.episode and episodes:
         prepared = with_folds(prepared, columns)
         sums += _fold_sums(columns, decay)
     return prepared.group_by([*label_names(columns), "status"]).agg(*sums)

@@ -90,7 +90,7 @@ def count_transitions(
         bins=bins,
         text_labels=text_labels,
     )
-    found = read_log(table, columns, as_of=as_of)
+    found = read_log(table, columns, as_of=as_of, episodes=False)
     warn_of(found, stacklevel=3)
     return found.counts
 
@@ -102,11 +102,21 @@ def warn_of(found: Reading, stacklevel: int) -> None:
 
 
 def read_log(
-    table: Any, columns: Columns, *, as_of: float | None = None, more: bool = False
+    table: Any,
+    columns: Columns,
+    *,
+    as_of: float | None = None,
+    more: bool = False,
+    episodes: bool = True,
 ) -> Reading:
-    """Counts of a log, and findings on the records that were left out.
+    """Counts of a log, findings on the records that were left out, and a summary of its episodes.
 
-    With ``more`` the log continues one that is known, and need not have every terminal state.
+    Parameters
+    ----------
+    more : bool
+        The log continues one that is known, and need not have every terminal state.
+    episodes : bool
+        Summarise the episodes, where the log has an episode column. Counts alone take less time.
     """
     tallied = _tally(table, columns)
     if tallied is not None:
@@ -114,17 +124,13 @@ def read_log(
 
     with engine_errors(name_of(table)):
         frame = open_table(table, columns)
-        if columns.next_state:
-            prepared, known, decay = prepare(frame, columns, as_of)
-            groups = collect_groups(prepared, known, decay)
-        else:
-            # Sorting by time alone is faster; where times repeat, sort by the labels too.
-            prepared, known, decay = prepare(frame, columns, as_of, ties=False)
-            groups = collect_groups(prepared, known, decay)
-            if pc.sum(groups.column("ties")).as_py():
-                prepared, known, decay = prepare(frame, columns, as_of, ties=True)
-                groups = collect_groups(prepared, known, decay)
-        reading, split = decode(groups, known, decay, more=more)
+        # Sorting by time alone is faster; where times repeat, sort by the labels too.
+        prepared, known, decay = prepare(frame, columns, as_of, ties=False)
+        groups = collect_groups(prepared, known, decay, episodes=episodes)
+        if not columns.next_state and pc.sum(groups.column("ties")).as_py():
+            prepared, known, decay = prepare(frame, columns, as_of, ties=True)
+            groups = collect_groups(prepared, known, decay, episodes=episodes)
+        reading, split = decode(groups, known, decay, more=more, episodes=episodes)
         return with_episodes(reading, split, frame, prepared, decay, more=more)
 
 
@@ -136,6 +142,9 @@ def _tally(table: Any, columns: Columns) -> Tally | None:
     return tally(paths, columns) if paths else None
 
 
-def collect_groups(prepared: nw.LazyFrame[Any], columns: Columns, decay: Decay | None) -> pa.Table:
+def collect_groups(
+    prepared: nw.LazyFrame[Any], columns: Columns, decay: Decay | None, *, episodes: bool = True
+) -> pa.Table:
     """Group what `prepare` returned, in its engine."""
-    return grouped(prepared, columns, decay).collect(backend="pyarrow").to_native()
+    query = grouped(prepared, columns, decay, episodes=episodes)
+    return query.collect(backend="pyarrow").to_native()

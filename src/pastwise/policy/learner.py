@@ -356,7 +356,7 @@ class TransferLearner:
 
     def count(self, log: Any) -> TransitionCounts:
         """Count another log with the columns and bins of the first; warns of what it leaves out."""
-        reading = self._read(log)
+        reading = self._read(log, episodes=False)
         logs.warn_of(reading, stacklevel=3)
         return reading.counts
 
@@ -366,8 +366,8 @@ class TransferLearner:
         logs.warn_of(reading, stacklevel=3)
         return reading
 
-    def _read(self, log: Any) -> logs.Reading:
-        return logs.read_log(log, self._known_columns(), more=True)
+    def _read(self, log: Any, *, episodes: bool = True) -> logs.Reading:
+        return logs.read_log(log, self._known_columns(), more=True, episodes=episodes)
 
     def _known_columns(self) -> Columns:
         columns = self._fitted.columns
