@@ -87,8 +87,8 @@ def backup(
         Sparse matrices [n, S * A, columns], as in `expect_rows`.
     reward : [n, S, A]
         Expected immediate reward of each decision.
-    rules : [S, A, 4]
-        Probabilities of the actions.
+    rules : [1 or n, S, A, 4]
+        Probabilities of the actions, the same on all models or on each its own.
     penalty : [S, A]
         -inf for actions that the best rule may not take, 0 for the others.
     values : [n, columns, 5]
@@ -99,6 +99,7 @@ def backup(
     number, S, A = reward.shape
     for n in range(number):
         i = first[0]
+        r = min(n, len(rules) - 1)
         for s in range(S):
             value_0 = value_1 = value_2 = value_3 = 0.0
             best = -np.inf
@@ -116,10 +117,10 @@ def backup(
                     i += 1
 
                 # Mean over the actions of each rule; maximum for the best.
-                value_0 += rules[s, a, 0] * q_0
-                value_1 += rules[s, a, 1] * q_1
-                value_2 += rules[s, a, 2] * q_2
-                value_3 += rules[s, a, 3] * q_3
+                value_0 += rules[r, s, a, 0] * q_0
+                value_1 += rules[r, s, a, 1] * q_1
+                value_2 += rules[r, s, a, 2] * q_2
+                value_3 += rules[r, s, a, 3] * q_3
                 best = max(best, q_best + penalty[s, a])
             out[n, s, 0] = value_0
             out[n, s, 1] = value_1

@@ -14,6 +14,7 @@ import numpy as np
 
 from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, group_sum, normalise
 from pastwise.data.counts import TransitionCounts
+from pastwise.data.episodes import EpisodeSummary
 from pastwise.goals.goal import Goal
 from pastwise.theory.fpd import require_horizon
 
@@ -28,6 +29,9 @@ class Criterion:
         Of arriving in each state, such as 1 in the preferred ones; or of each transition.
     initial : [S]
         Distribution of the start state.
+    starts : [S], optional
+        Number of episodes that started in each state, where the distribution is known from them
+        alone and thus uncertain.
     horizon : int
         Number of epochs, at most.
     ends : [number], optional
@@ -42,6 +46,7 @@ class Criterion:
     utility: FloatArray
     initial: FloatArray
     horizon: int = 100
+    starts: FloatArray | None = None
     ends: IntArray | None = None
     allowed: BoolArray | None = None
     measure: str = "value"
@@ -49,16 +54,46 @@ class Criterion:
     def __post_init__(self) -> None:
         require_horizon(self.horizon)
 
+    def sample_initial(self, number: int, rng: np.random.Generator) -> FloatArray:
+        """Distributions of the start state, given where episodes started: [1 or number, S]."""
+        if self.starts is None:
+            return self.initial[None]
+        concentration = np.maximum(self.starts, 1e-3)
+        gamma = rng.standard_gamma(concentration, size=(number, len(concentration)))
+        return normalise(gamma)
+
+    @property
+    def goes_on(self) -> FloatArray:
+        """1 for states from which an episode goes on, 0 for those that end it: [S]."""
+        goes_on = np.ones(len(self.initial))
+        if self.ends is not None:
+            goes_on[self.ends] = 0.0
+        return goes_on
+
     @classmethod
     def of(
         cls,
         goal: Goal,
         log: TransitionCounts,
-        initial: FloatArray,
-        horizon: int = 100,
+        *,
+        initial: FloatArray | None = None,
+        horizon: int | None = None,
+        episodes: EpisodeSummary | None = None,
         allowed: BoolArray | None = None,
     ) -> Criterion:
-        """The criterion that a goal implies for rules over a log's labels."""
+        """The criterion that a goal implies for rules over a log's labels.
+
+        Parameters
+        ----------
+        initial : [S], optional
+            Distribution of the start state; by default that of the log, see `log_starts`.
+        horizon : int, optional
+            Number of epochs; by default the median length of the log's episodes where values are
+            means, so that the value of what was done is the log's own rate. It is 100 without
+            episodes, and at least 100 where episodes go on until they end.
+        episodes : EpisodeSummary, optional
+            What is known of the log's episodes.
+        """
         utility = goal.score(log.states, log.actions)
 
         # The end of an episode matters for rewards and for utilities of transitions, which add up;
@@ -70,10 +105,21 @@ class Criterion:
             end_matters = bool(np.isin(preferred, log.terminal).all())
         until_end = end_matters and len(log.terminal) > 0
 
+        # Where episodes start, and how long they are.
+        starts = None
+        if initial is None:
+            starts = log_starts(log, episodes)
+            initial = normalise(starts)
+            if episodes is None and not len(log.terminal):
+                starts = None  # one long trajectory: its visits are no sample of starts
+        if horizon is None:
+            horizon = _default_horizon(episodes, until_end)
+
         return cls(
             utility,
             initial,
             horizon,
+            starts=starts,
             ends=log.terminal if until_end else None,
             allowed=allowed,
             measure=_measure(goal, utility, until_end),
@@ -92,16 +138,28 @@ def _measure(goal: Goal, utility: FloatArray, until_end: bool) -> str:
     return "chance of ending well" if all_or_nothing else "utility of the end"
 
 
-def initial_distribution(log: TransitionCounts) -> FloatArray:
-    """Distribution of the start state, from a log: [S].
+def _default_horizon(episodes: EpisodeSummary | None, until_end: bool) -> int:
+    """Number of epochs that the log's episodes suggest."""
+    usual = 100
+    if episodes is None:
+        return usual
+    if until_end:
+        return max(usual, episodes.longest)
+    return max(1, episodes.median)
 
-    In a log with terminal states an episode starts where it does not arrive, so the surplus of
-    departures over arrivals counts the starts. Any other log is taken as one long trajectory, with
-    its visits to each state as the distribution.
+
+def log_starts(log: TransitionCounts, episodes: EpisodeSummary | None = None) -> FloatArray:
+    """How often the episodes of a log start in each state: [S].
+
+    Without an episode column, the surplus of departures over arrivals counts the starts of a log
+    with terminal states, since an episode starts where it does not arrive. Any other log is taken
+    as one long trajectory, with its visits to each state.
     """
+    if episodes is not None and episodes.starts.any():
+        return episodes.starts
     departures = log.by_state_action(log.weight).sum(axis=-1)
     arrivals = group_sum(log.next_state, log.weight, len(departures))
     surplus = np.maximum(departures - arrivals, 0.0)
     if len(log.terminal) and surplus.any():
-        return normalise(surplus)
-    return normalise(departures)
+        return surplus
+    return departures

@@ -11,26 +11,31 @@ from pastwise._numerics.arrays import FloatArray
 from pastwise._numerics.checks import checked_probabilities, require_whole_number
 from pastwise._numerics.interval import Interval
 from pastwise.data.counts import TransitionCounts
-from pastwise.data.episodes import EpisodeSummary
+from pastwise.data.episodes import EpisodeSummary, random_folds
 from pastwise.data.space import key_of
 from pastwise.errors import ParameterError
-from pastwise.evaluation.criterion import Criterion, initial_distribution
+from pastwise.evaluation.criterion import Criterion
+from pastwise.evaluation.cross_fit import LearnWithout, design_effect, optimism, split_in_two
 from pastwise.evaluation.objections import objections
 from pastwise.evaluation.result import Evaluation, EvaluationSupport, unit_of
-from pastwise.evaluation.values import OPTIMUM, occupancy, sample_values
+from pastwise.evaluation.values import LOGGED, OPTIMUM, arrival_value, occupancy, sample_values
 from pastwise.evaluation.verdict import DEFAULT_THRESHOLDS, Alarm, Thresholds, compare
 from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods.baselines import behaviour_rule
 from pastwise.methods.fpd_learn import FPDLearn
-from pastwise.models.samples import TransitionPosterior
+from pastwise.models.hierarchy import DEFAULT_ASSUMPTIONS, Assumptions, TransitionPosterior
 from pastwise.theory.closed_loop import uniform_rule
 from pastwise.theory.learning import StateSupport
 
 MAX_STATES = 3000
 """Default limit of `evaluate_rule`: the prior of the sampled models takes 72 MB there."""
 
-RESERVED = ("new", "logged", "random", "FPD_learn", OPTIMUM)
+MIN_SAMPLES_OF_HALVES = 100
+"""Fewest models sampled from each half of a log: what they say is halved, and then added to what
+the models of the whole log say."""
+
+RESERVED = ("new", LOGGED, "random", "FPD_learn", OPTIMUM)
 """Names of the policies that every evaluation compares."""
 
 
@@ -50,16 +55,19 @@ def evaluate_rule(
     log: TransitionCounts,
     initial: FloatArray | None = None,
     *,
-    horizon: int = 100,
+    learn_without: LearnWithout | None = None,
+    episodes: EpisodeSummary | None = None,
+    horizon: int | None = None,
     samples: int = 2000,
     rules: Mapping[str, FloatArray] | None = None,
-    background: float | None = None,
     seed: int = 0,
-    episodes: EpisodeSummary | None = None,
     margin: float | None = None,
     thresholds: Thresholds = DEFAULT_THRESHOLDS,
+    assumptions: Assumptions = DEFAULT_ASSUMPTIONS,
     max_states: int = MAX_STATES,
     on_step: Callable[[int], None] = lambda done: None,
+    should_stop: Callable[[], bool] = lambda: False,
+    threads: int | None = None,
     backend: str | None = None,
 ) -> Evaluation:
     """Compare a rule with others on the same models, sampled from the posterior of a log.
@@ -76,64 +84,117 @@ def evaluate_rule(
     log : TransitionCounts
         Without leading axes, over the rule's labels.
     initial : [S], optional
-        Distribution of the start state; by default that of the log, see `initial_distribution`.
-    horizon : int
+        Distribution of the start state; by default that of the log, see `criterion.log_starts`.
+    learn_without : function, optional
+        The rule that would have been learned without some of the records, if the rule was learned
+        from this log: it is then judged on records that it was not learned from as well, see
+        `cross_fit`.
+    episodes : EpisodeSummary, optional
+        What is known of the log's episodes. Without it, records are taken to be independent.
+    horizon : int, optional
         Number of epochs: a value is a mean over them, or a total of at most so many steps of an
-        episode.
+        episode. By default as the log's episodes suggest, see `Criterion.of`.
     samples : int
         Number of models sampled from the posterior. 2,000 fix the bounds of an interval to about
         1.5 % of its width.
     rules : name -> [S, A], optional
-        Extra rules, over the log's labels.
-    background : float, optional
-        Prior count of every transition; by default it is inferred from the log.
-    episodes : EpisodeSummary, optional
-        What is known of the log's episodes, for objections.
+        Extra rules, over the log's labels, that were not learned from this log.
     margin : float, optional
         Smallest difference that matters, in the unit of the measure; short for
         ``Thresholds(margin=...)``.
+    assumptions : Assumptions
+        The prior of the sampled models.
     max_states : int
         Limit of the number of states, since memory grows with its square.
     on_step : function
         Called with the number of further samples after each batch.
+    should_stop : function
+        Called after each batch; True ends the sampling, and the result rests on what there is.
     """
     require_state_limit(len(log.states), max_states)
-    if background is not None and not (np.isfinite(background) and background > 0):
-        raise ParameterError(f"the background count must be positive, not {background}")
     require_whole_number("the seed", seed, 0, 2**128)
     extra_rules = _checked_rules(rules or {}, rule.shape)
     if margin is not None:
         thresholds = replace(thresholds, margin=margin)
 
-    # What the rules are judged by. The world does not depend on the goal, so records count by
-    # their own weight and not by their similarity to the goal.
-    log = log.evenly_weighted()
+    # What the rules are judged by.
     ideal = goal.on(log.states, log.actions)
-    if initial is None:
-        initial = initial_distribution(log)
-    else:
+    if initial is not None:
         initial = checked_probabilities("initial", initial)
-    criterion = Criterion.of(goal, log, initial, horizon, ideal.allowed)
+    criterion = Criterion.of(
+        goal, log, initial=initial, horizon=horizon, episodes=episodes, allowed=ideal.allowed
+    )
 
-    # Values of all rules on the same sampled models, and paired differences.
-    posterior = TransitionPosterior(log, background)
-    contenders = {**_contenders(rule, ideal, log), **extra_rules}
-    values = sample_values(posterior, contenders, criterion, samples, seed=seed, on_step=on_step)
+    # How much records depend on each other within episodes.
+    folds = random_folds(log, seed=seed) if episodes is None else episodes.folds_of(log, seed)
+    effect = 1.0 if episodes is None else design_effect(folds)
+
+    # Values of all rules on the same models. The world does not depend on the goal, so records
+    # count by their own weight and not by their similarity to the goal.
+    even_log = log.evenly_weighted()
+    posterior = TransitionPosterior(
+        even_log,
+        arrival_value(even_log, criterion),
+        seed=seed,
+        design_effect=effect,
+        assumptions=assumptions,
+    )
+    learned: dict[str, LearnWithout] = {}
+    if learn_without is not None:
+        learned["new"] = learn_without
+    contenders = {"new": rule, "random": np.broadcast_to(uniform_rule(ideal), rule.shape)}
+    has_hard_zeros = np.isneginf(ideal.log_transition).any()
+    if not has_hard_zeros:  # otherwise no learned model can keep them
+        learned["FPD_learn"] = lambda part: _fpd_learn(ideal, log.without(part))
+        contenders["FPD_learn"] = _fpd_learn(ideal, log)
+    contenders.update(extra_rules)
+    sampled = sample_values(
+        posterior,
+        contenders,
+        criterion,
+        samples,
+        seed=seed,
+        on_step=on_step,
+        should_stop=should_stop,
+        threads=threads,
+    )
+
+    # Less half of what the halves of the log flatter the rules learned from them.
+    values = {name: sampled[name] for name in sampled.names}
+    in_sample = {}
+    if learned:
+        flattery = optimism(
+            split_in_two(folds),
+            learned,
+            criterion,
+            max(MIN_SAMPLES_OF_HALVES, samples // 4),
+            design_effect=effect,
+            assumptions=assumptions,
+            seed=seed,
+            threads=threads,
+        )
+        for name, of_samples in flattery.items():
+            in_sample[name] = Interval.of_samples(values[name], thresholds.level)
+            values[name] = values[name] - 0.5 * np.resize(of_samples, sampled.number)
     differences = {}
-    for name in ("logged", "random", *extra_rules):
+    for name in (LOGGED, "random", *extra_rules):
         differences[name] = values["new"] - values[name]
 
-    # Where the rule goes, and whether the log can say anything about that.
-    decisions = _decisions(rule, log, posterior, criterion)
+    # Where the rules go, and whether the log can say anything about that.
+    visits = {}
+    for name, contender in {**contenders, LOGGED: behaviour_rule(log)}.items():
+        visits[name] = occupancy(posterior.mean_closed_loop(contender), criterion)
+    decisions = _decisions(rule, visits["new"], log)
     found = objections(decisions, log, episodes)
 
     # What the differences say.
     smallest = thresholds.margin_for(float(np.ptp(criterion.utility)))
     comparisons = compare(differences, smallest, thresholds, is_fair=not found)
-    alarm = Alarm.of_samples(differences["random"], comparisons["logged"], smallest, thresholds)
+    alarm = Alarm.of_samples(differences["random"], comparisons[LOGGED], smallest, thresholds)
 
+    level = thresholds.level
     return Evaluation(
-        values={name: Interval.of_samples(values[name], thresholds.level) for name in values.names},
+        values={name: Interval.of_samples(values[name], level) for name in sampled.names},
         comparisons=comparisons,
         alarm=alarm,
         objections=found,
@@ -141,11 +202,27 @@ def evaluate_rule(
         unit=unit_of(log.num_records, None if episodes is None else episodes.number),
         support=_support(decisions, support, log),
         measure=criterion.measure,
-        samples=values.number,
-        samples_requested=values.requested,
+        horizon=criterion.horizon,
+        design_effect=effect,
+        samples=sampled.number,
+        samples_requested=sampled.requested,
         thresholds=thresholds,
+        visits={name: _by_state(shares, log) for name, shares in visits.items()},
+        in_sample=in_sample,
         backend=backend,
     )
+
+
+def _fpd_learn(ideal: IdealModel, counts: TransitionCounts) -> FloatArray:
+    """The rule of FPD_learn: [S, A]."""
+    method = FPDLearn()
+    return method.plan(method.start(counts.evenly_weighted(), ideal)).rule
+
+
+def _by_state(shares: FloatArray, log: TransitionCounts) -> dict[str, float]:
+    """Shares [S] by the keys of the states."""
+    keys = [key_of(state) for state in log.states.labels]
+    return dict(zip(keys, shares.tolist(), strict=True))
 
 
 def _checked_rules(
@@ -166,36 +243,17 @@ def _checked_rules(
     return checked
 
 
-def _contenders(
-    rule: FloatArray, ideal: IdealModel, log: TransitionCounts
-) -> dict[str, FloatArray]:
-    """The rules of every comparison, by name: [S, A] each.
-
-    There is no FPD_learn for a goal with hard zeros: no learned model can keep them.
-    """
-    rules = {
-        "new": rule,
-        "logged": behaviour_rule(log),
-        "random": np.broadcast_to(uniform_rule(ideal), rule.shape),
-    }
-    has_hard_zeros = np.isneginf(ideal.log_transition).any()
-    if not has_hard_zeros:
-        method = FPDLearn()
-        rules["FPD_learn"] = method.plan(method.start(log, ideal)).rule
-    return rules
-
-
-def _decisions(
-    rule: FloatArray,
-    log: TransitionCounts,
-    posterior: TransitionPosterior,
-    criterion: Criterion,
-) -> FloatArray:
-    """Share of the rule's decisions that falls on each state and action, on the mean model: [S, A].
+def _decisions(rule: FloatArray, visits: FloatArray, log: TransitionCounts) -> FloatArray:
+    """Share of the rule's decisions that falls on each state and action: [S, A].
 
     Nothing is decided in terminal states; all is 0 where every episode starts in one.
+
+    Parameters
+    ----------
+    visits : [S]
+        Share of epochs in each state.
     """
-    visits = occupancy(posterior.mean_closed_loop(rule), criterion).copy()
+    visits = visits.copy()
     visits[log.terminal] = 0.0
     total = visits.sum()
     if total > 0:

@@ -76,6 +76,10 @@ class Evaluation:
         What the rule and its evaluation rest on, in detail.
     measure : str
         What the values measure.
+    horizon : int
+        Number of epochs that the values are means over, or totals of at most.
+    design_effect : float
+        How many records of the log's episodes carry as much as one independent record.
     samples, samples_requested : int
         Number of sampled models; fewer than requested if the sampling was interrupted.
     thresholds : Thresholds
@@ -99,6 +103,8 @@ class Evaluation:
     unit: str
     support: EvaluationSupport
     measure: str
+    horizon: int
+    design_effect: float
     samples: int
     samples_requested: int
     thresholds: Thresholds = DEFAULT_THRESHOLDS
@@ -230,6 +236,8 @@ class Evaluation:
             "unit": self.unit,
             "support": self.support.to_dict(),
             "measure": self.measure,
+            "horizon": self.horizon,
+            "design_effect": self.design_effect,
             "samples": self.samples,
             "samples_requested": self.samples_requested,
             "thresholds": asdict(self.thresholds),

@@ -17,16 +17,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pastwise._numerics.arrays import FloatArray, IntArray, normalise
+from pastwise._numerics.arrays import FloatArray, IntArray, entries, group_sum, normalise
 from pastwise._numerics.threads import CORES
+from pastwise.data.counts import TransitionCounts
 from pastwise.errors import ParameterError
 from pastwise.evaluation.criterion import Criterion
 from pastwise.models.base import TransitionModel
-from pastwise.models.samples import SampledModels, TransitionPosterior
+from pastwise.models.hierarchy import TransitionPosterior
+from pastwise.models.samples import SampledModels
 from pastwise.theory.fpd import require_horizon
 
 OPTIMUM = "optimum"
 """Name of the optimal policy of each sampled model."""
+
+LOGGED = "logged"
+"""Name of what was done: a rule that is sampled with each model, given the decisions of the log."""
 
 MAX_SAMPLES = 1_000_000
 """Most samples; more is a slip of the keyboard."""
@@ -127,20 +132,24 @@ def sample_values(
     *,
     seed: int = 0,
     on_step: Callable[[int], None] = lambda done: None,
+    should_stop: Callable[[], bool] = lambda: False,
     threads: int | None = None,
 ) -> SampledValues:
-    """Values of rules, and of each model's own optimum, on models sampled from the posterior.
+    """Values of rules, of what was done, and of each model's own optimum, on sampled models.
 
-    Ctrl-C ends the sampling and keeps what there is. The sampled models depend neither on the rules
-    nor on the number of threads.
+    Ctrl-C, or ``should_stop``, ends the sampling and keeps what there is. The sampled models depend
+    neither on the rules nor on the number of threads.
 
     Parameters
     ----------
     rules : name -> [S, A]
+        What was done is added to them under the name `LOGGED`.
     samples : int
         Number of models.
     on_step : function
         Called with the number of further samples after each batch.
+    should_stop : function
+        Called after each batch; True ends the sampling.
     threads : int, optional
         As many as the processor has cores by default.
     """
@@ -148,7 +157,7 @@ def sample_values(
         raise ParameterError(
             f"the number of samples must be a whole number from 1 to {MAX_SAMPLES:,}, not {samples}"
         )
-    stacked_rules = np.stack(list(rules.values()))
+    given_rules = np.stack(list(rules.values()))
     batch_size = posterior.batch_size
     num_batches = -(-samples // batch_size)
 
@@ -156,8 +165,12 @@ def sample_values(
         # Each batch has its own stream, so results do not depend on the order of threads.
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,)))
         models = posterior.sample(batch_size, rng)
+        initial = criterion.sample_initial(batch_size, rng)
+        behaviour = posterior.sample_behaviour(batch_size, rng)[:, None]
+        given = np.broadcast_to(given_rules, (batch_size, *given_rules.shape))
+        all_rules = np.concatenate([given, behaviour], axis=1)
         still_needed = samples - index * batch_size
-        return rule_values(models, stacked_rules, criterion)[:still_needed]
+        return rule_values(models, all_rules, criterion, initial)[:still_needed]
 
     parts: list[FloatArray] = []
     with ThreadPoolExecutor(threads or CORES) as pool:
@@ -165,16 +178,23 @@ def sample_values(
             for values in pool.map(batch, range(num_batches)):
                 parts.append(values)
                 on_step(len(values))
+                if should_stop():
+                    break
         except KeyboardInterrupt:
             if not parts:
                 raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-    return SampledValues((*rules, OPTIMUM), np.concatenate(parts), samples)
+    return SampledValues((*rules, LOGGED, OPTIMUM), np.concatenate(parts), samples)
 
 
 def rule_values(
-    models: SampledModels, rules: FloatArray, criterion: Criterion, *, tolerance: float = 1e-5
+    models: SampledModels,
+    rules: FloatArray,
+    criterion: Criterion,
+    initial: FloatArray | None = None,
+    *,
+    tolerance: float = 1e-5,
 ) -> FloatArray:
     """Value of each rule on each model, then of the model's own optimal policy: [n, P + 1].
 
@@ -183,13 +203,19 @@ def rule_values(
 
     Parameters
     ----------
-    rules : [P, S, A]
+    rules : [P, S, A] or [n, P, S, A]
+        The same for all models, or for each its own.
+    initial : [1 or n, S], optional
+        Distribution of the start state in each model; by default the criterion's.
     tolerance : float
         Largest error of an early stop, relative to the range of the utility. The default is far
         below the spread of the values and below the digits that are shown.
     """
     n = models.number
-    P, S, A = rules.shape
+    P, S, A = rules.shape[-3:]
+    rules = rules.reshape(-1, P, S, A)
+    if initial is None:
+        initial = criterion.initial[None]
     horizon = criterion.horizon
     ends = criterion.ends
     allowed = np.ones((1, A), dtype=bool) if criterion.allowed is None else criterion.allowed
@@ -216,7 +242,7 @@ def rule_values(
                 break
 
     # Mean over the start state.
-    total = np.einsum("s,nsp->np", criterion.initial, value)
+    total = (initial[..., None] * value).sum(axis=1)
     return np.asarray(total / horizon if ends is None else total)
 
 
@@ -255,10 +281,7 @@ def occupancy(
         Largest error of an early stop; the default is below the digits that are shown.
     """
     horizon = criterion.horizon
-    goes_on = np.ones(len(criterion.initial))
-    if criterion.ends is not None:
-        goes_on[criterion.ends] = 0.0
-
+    goes_on = criterion.goes_on
     distribution = criterion.initial * goes_on
     total = np.zeros(len(criterion.initial))
     for epoch in range(horizon):
@@ -271,3 +294,29 @@ def occupancy(
             total = total + epochs_left * distribution
             break
     return normalise(total) if total.any() else total
+
+
+def arrival_value(log: TransitionCounts, criterion: Criterion) -> FloatArray:
+    """Value of arriving in each state if things go on as in the log: [S].
+
+    For the lean of `models.hierarchy`, which needs to know what is good, and roughly how much.
+    """
+    S = len(log.states)
+    pair = log.state * S + log.next_state
+    pooled = group_sum(pair, log.weight, S * S).reshape(S, S)
+
+    # Where the log never left a state, it goes on as from anywhere.
+    anywhere = normalise(pooled.sum(axis=0) + 1 / S)
+    chain = normalise(pooled + 0.01 * anywhere)
+    utility = criterion.utility
+    if utility.ndim > 1:
+        of_transition = entries(utility, log.state, log.action, log.next_state)
+        arrivals = group_sum(log.next_state, log.weight, S)
+        total = group_sum(log.next_state, log.weight * of_transition, S)
+        utility = total / np.maximum(arrivals, 1.0)
+
+    goes_on = criterion.goes_on
+    value = utility
+    for _ in range(min(criterion.horizon, 100)):
+        value = utility + goes_on * (chain @ value)
+    return np.asarray(value)

@@ -501,17 +501,19 @@ class TransferLearner:
         ----------
         log : optional
             The log to evaluate on, anything that `fit` takes, or what `read` returns; by default
-            the one learned from. Objections that concern episodes need more than counts.
+            the one learned from. If the rule was learned from its records, it is cross-fitted; see
+            `evaluation.cross_fit`. Objections that concern episodes need more than counts.
         initial : states with probabilities, optional
-            Where episodes start; by default as in the log, see
-            `evaluation.criterion.initial_distribution`.
+            Where episodes start; by default as in the log, see `evaluation.criterion.log_starts`.
         options
-            ``horizon``, ``samples``, ``rules``, ``background``, ``seed``, ``margin``,
-            ``thresholds``, ``max_states``, ``on_step``; see `evaluation.evaluate.evaluate_rule`.
+            ``horizon``, ``samples``, ``rules``, ``seed``, ``margin``, ``thresholds``,
+            ``assumptions``, ``max_states``, ``on_step``, ``should_stop``; see
+            `evaluation.evaluate.evaluate_rule`.
         """
         policy = self._fitted
         require_state_limit(len(policy.log.states), options.get("max_states", MAX_STATES))
         counts, episodes = self._judged_by(log)
+        is_own_log = log is None or self.counts_.total().contains(counts)
         start = None
         if initial is not None:
             start = np.zeros(len(counts.states))
@@ -522,6 +524,7 @@ class TransferLearner:
             policy.settings.goal,
             counts,
             start,
+            learn_without=policy.rule_without if is_own_log else None,
             backend=policy.backend,
             **{"episodes": episodes, **options},
         )

@@ -1,0 +1,126 @@
+"""Learned and judged on different records: how much a log flatters the rule learned from it.
+
+A rule is chosen for what looked good in its log, and chance made some of that look good. Two halves
+of the log, split by episode, show how much: a rule is learned on each half, and its gain over what
+was done is judged on the half that it was learned from and on the other. The first minus the
+second, meaned over the halves, is the *optimism* of rules learned from half of the records. It
+falls with the number of records, so a rule learned from all of them has half of it, and
+
+    value = value on models of the whole log - optimism / 2,
+
+sample by sample: what the halves leave uncertain widens the interval of the value.
+
+The *design effect* says how much less records that depend on each other carry than as many
+independent ones. With independent records, the next states of a row are distributed over the folds
+of a log as by chance. Pearson's statistic of that table has a known expectation; how much larger it
+is, over all rows, is the design effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from pastwise._numerics.arrays import FloatArray, group_sum
+from pastwise.data.counts import TransitionCounts
+from pastwise.evaluation.criterion import Criterion
+from pastwise.evaluation.values import LOGGED, arrival_value, sample_values
+from pastwise.models.hierarchy import Assumptions, TransitionPosterior
+
+LearnWithout = Callable[[TransitionCounts], FloatArray]
+"""From a part of the log to the rule that is learned from all the rest: [S, A]."""
+
+
+def split_in_two(folds: TransitionCounts) -> tuple[TransitionCounts, TransitionCounts]:
+    """Two halves of a log, from its folds: every other one."""
+    parts = folds.split()
+    return _sum(parts[0::2]), _sum(parts[1::2])
+
+
+def _sum(parts: list[TransitionCounts]) -> TransitionCounts:
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+def optimism(
+    halves: tuple[TransitionCounts, TransitionCounts],
+    learned: Mapping[str, LearnWithout],
+    criterion: Criterion,
+    samples: int,
+    *,
+    design_effect: float,
+    assumptions: Assumptions,
+    seed: int = 0,
+    threads: int | None = None,
+) -> dict[str, FloatArray]:
+    """How much the halves of a log flatter the rules learned from them: name -> [samples].
+
+    Parameters
+    ----------
+    learned : name -> function
+        How each rule is learned.
+    """
+    # Rules learned on each half, judged on models of both.
+    rules = {}
+    for number, other_half in enumerate(reversed(halves)):
+        for name, learn_without in learned.items():
+            rules[f"{name} {number}"] = learn_without(other_half)
+    gains = []
+    for number, half in enumerate(halves):
+        even = half.evenly_weighted()
+        posterior = TransitionPosterior(
+            even,
+            arrival_value(even, criterion),
+            seed=seed + number,
+            design_effect=design_effect,
+            assumptions=assumptions,
+        )
+        values = sample_values(
+            posterior, rules, criterion, samples, seed=seed + number, threads=threads
+        )
+        gains.append({name: values[name] - values[LOGGED] for name in rules})
+
+    # On the half learned from, minus on the other half.
+    result = {}
+    for name in learned:
+        own = gains[0][f"{name} 0"] + gains[1][f"{name} 1"]
+        other = gains[0][f"{name} 1"] + gains[1][f"{name} 0"]
+        result[name] = (own - other) / 2
+    return result
+
+
+def design_effect(folds: TransitionCounts, *, prior_freedom: float = 20.0) -> float:
+    """How many dependent records carry as much as one independent record; at least 1.
+
+    Parameters
+    ----------
+    folds : TransitionCounts of shape (folds,)
+    prior_freedom : float
+        Degrees of freedom of a table of independent records that is added to those of the log, so
+        that a short log does not show dependence by chance: with 20, the statistic varies by a
+        third of its expectation.
+    """
+    rows_per_fold = len(folds.states) * len(folds.actions)
+    num_next = len(folds.states)
+    row = folds.row % rows_per_fold
+    records = folds.records.astype(np.float64)
+
+    # Sums over the table of each row: of folds, of next states, and of both.
+    fold_total = group_sum(folds.row, records, rows_per_fold * folds.shape[0])
+    pair, place = np.unique(row * num_next + folds.next_state, return_inverse=True)
+    next_total = group_sum(place, records, len(pair))
+    total = group_sum(row, records, rows_per_fold)
+
+    # Pearson's statistic of each row, and its expectation: freedom * N / (N - 1).
+    of_cell = records**2 / (fold_total[folds.row] * next_total[place])
+    statistic = total * (group_sum(row, of_cell, rows_per_fold) - 1)
+    num_folds = (fold_total.reshape(folds.shape[0], rows_per_fold) > 0).sum(axis=0)
+    num_ways = np.bincount(pair // num_next, minlength=rows_per_fold)
+    freedom = (num_folds - 1) * (num_ways - 1)
+    is_table = freedom > 0
+    expected = freedom[is_table] * total[is_table] / (total[is_table] - 1)
+    ratio = (statistic[is_table].sum() + prior_freedom) / (expected.sum() + prior_freedom)
+    return max(1.0, float(ratio))

@@ -1,0 +1,612 @@
+"""Compiled sweeps of the Gibbs sampler behind `hierarchy`, which describes the model.
+
+A sweep samples, one after another and each given all the others, the lean, the mass of each state,
+the weights of the masses, the tables of each chain, the pull and base of the chains, and the
+chains. Rows are integrated out: given a chain, the counts of a row are Dirichlet-multinomial.
+
+*Tables* are the auxiliary counts of the Chinese restaurant franchise: how many of the k records of
+a transition were led there by the chain, not by the row's earlier records. They make the chain's
+posterior a Dirichlet.
+
+Import this module where it is needed, not at the top of a module: numba takes a while to import.
+"""
+
+from __future__ import annotations
+
+from math import lgamma
+from typing import NamedTuple
+
+import numpy as np
+
+from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray
+from pastwise._numerics.compilation import compiled
+
+SMALLEST = 1e-12
+"""Smallest concentration; what underflows below it counts as this."""
+
+PRODUCT_UP_TO = 12
+"""Up to this many factors a product stays far from overflow, and is faster than two lgammas."""
+
+TABLES_UP_TO = 2000
+"""Customers seated one by one; further tables are added by their expected number."""
+
+NEGLIGIBLE = 1e-8
+"""Probabilities of a chain below this are left out of sums over it."""
+
+LARGEST_LEAN = 4.0
+"""Values of next states are cut off at this many standard deviations before they lean a chain."""
+
+
+class Log(NamedTuple):
+    """The transitions of a log, sorted by state.
+
+    Attributes
+    ----------
+    first : [S + 1]
+        First transition of each state.
+    action : [E]
+    place : [E]
+        The entry of the state's chain that leads to the transition's next state.
+    records : [E]
+        Number of records, whole.
+    share : [E]
+        How much of each of these records counts: the power of their likelihood.
+    row_records : [S, A]
+        Number of records of each row, whole.
+    row_share : float
+        How much of a record counts.
+    """
+
+    first: IntArray
+    action: IntArray
+    place: IntArray
+    records: IntArray
+    share: FloatArray
+    row_records: IntArray
+    row_share: float
+
+
+class Prior(NamedTuple):
+    """What is assumed before the log is seen.
+
+    Attributes
+    ----------
+    first : [S + 1]
+        First entry of each state's chain.
+    bases : [B, entries]
+        Base measures of the chains.
+    pull : [K]
+        Grid of the pull of the base, in records.
+    pull_log_weight : [K, B]
+        For each base measure.
+    mass : [G]
+        Grid of the masses of rows, in records.
+    mass_weight : [G]
+        Concentration of the weights of the masses.
+    lean : [L]
+        Grid of the lean.
+    lean_log_weight : [L]
+    value : [entries]
+        Value of arriving in the next state of each entry.
+    rarity : [S, A]
+        ln(1 + records) of each row, less the mean of the state's records.
+    is_open : [S]
+        False for terminal states, which have no chain.
+    """
+
+    first: IntArray
+    bases: FloatArray
+    pull: FloatArray
+    pull_log_weight: FloatArray
+    mass: FloatArray
+    mass_weight: FloatArray
+    lean: FloatArray
+    lean_log_weight: FloatArray
+    value: FloatArray
+    rarity: FloatArray
+    is_open: BoolArray
+
+
+class Kept(NamedTuple):
+    """States of the sampler that are kept, H of them.
+
+    Attributes
+    ----------
+    tables : [H, entries]
+    pull, base, lean : [H]
+        Indices of the grids.
+    mass : [H, S]
+        Likewise.
+    """
+
+    tables: FloatArray
+    pull: IntArray
+    base: IntArray
+    lean: IntArray
+    mass: IntArray
+
+
+@compiled
+def log_rising(start: float, steps: int) -> float:
+    """ln of start (start + 1) ... (start + steps - 1), which is ln Gamma(start + steps) / Gamma."""
+    if steps > PRODUCT_UP_TO:
+        return lgamma(start + steps) - lgamma(start)
+    product = 1.0
+    for i in range(steps):
+        product *= start + i
+    return float(np.log(product))
+
+
+@compiled
+def _choose(log_weight: FloatArray, rng: np.random.Generator) -> int:
+    """An index with probability proportional to exp(log_weight)."""
+    weight = np.exp(log_weight - log_weight.max())
+    target = rng.random() * weight.sum()
+    passed = 0.0
+    for i in range(len(weight)):
+        passed += weight[i]
+        if target < passed:
+            return i
+    return len(weight) - 1
+
+
+@compiled
+def _number_of_tables(records: int, concentration: float, rng: np.random.Generator) -> int:
+    """Tables of a restaurant after so many customers."""
+    tables = 1
+    for seated in range(1, min(records, TABLES_UP_TO)):
+        if rng.random() * (concentration + seated) < concentration:
+            tables += 1
+    if records > TABLES_UP_TO:
+        ratio = (concentration + records) / (concentration + TABLES_UP_TO)
+        tables += int(concentration * np.log(ratio) + rng.random())
+    return tables
+
+
+@compiled
+def sample_dirichlet(
+    concentration: FloatArray, out: FloatArray, rng: np.random.Generator
+) -> None:
+    """A sample of a Dirichlet distribution, written to ``out``."""
+    total = 0.0
+    for i in range(len(concentration)):
+        out[i] = rng.standard_gamma(max(concentration[i], SMALLEST))
+        total += out[i]
+    if total > 0:
+        for i in range(len(out)):
+            out[i] /= total
+    else:
+        # All of them underflowed: the sample is one of its corners.
+        out[:] = 0.0
+        out[_choose(np.log(concentration + SMALLEST), rng)] = 1.0
+
+
+@compiled
+def standardise(prior: Prior, chain: FloatArray, out: FloatArray) -> None:
+    """Values of next states in standard deviations of each state's chain: [entries]."""
+    for s in range(len(prior.first) - 1):
+        mean = 0.0
+        square = 0.0
+        for j in range(prior.first[s], prior.first[s + 1]):
+            mean += chain[j] * prior.value[j]
+            square += chain[j] * prior.value[j] ** 2
+        deviation = np.sqrt(max(square - mean * mean, 1e-18))
+        for j in range(prior.first[s], prior.first[s + 1]):
+            z = (prior.value[j] - mean) / deviation
+            out[j] = min(max(z, -LARGEST_LEAN), LARGEST_LEAN)
+
+
+@compiled
+def _lean_chains(
+    log: Log, prior: Prior, chain: FloatArray, z: FloatArray, lean: float, out: FloatArray
+) -> None:
+    """Probability of each transition under its state's chain, leaning by its row's rarity: [E]."""
+    norm = np.empty(log.row_records.shape[1])
+    for s in range(len(log.first) - 1):
+        if log.first[s] == log.first[s + 1]:
+            continue
+        for a in range(len(norm)):
+            norm[a] = 0.0
+            if log.row_records[s, a] > 0:
+                tilt = lean * prior.rarity[s, a]
+                for j in range(prior.first[s], prior.first[s + 1]):
+                    if chain[j] > NEGLIGIBLE:
+                        norm[a] += chain[j] * np.exp(tilt * z[j])
+        for e in range(log.first[s], log.first[s + 1]):
+            a = log.action[e]
+            j = log.place[e]
+            tilted = chain[j] * np.exp(lean * prior.rarity[s, a] * z[j])
+            out[e] = max(tilted / max(norm[a], SMALLEST), SMALLEST)
+
+
+@compiled
+def _log_likelihood(log: Log, prior: Prior, mass: IntArray, leaning: FloatArray) -> float:
+    """Log-likelihood of the log given chains and masses, up to what does not depend on chains."""
+    total = 0.0
+    for s in range(len(log.first) - 1):
+        m = prior.mass[mass[s]]
+        for e in range(log.first[s], log.first[s + 1]):
+            rising = log_rising(max(m * leaning[e], SMALLEST), log.records[e])
+            total += log.share[e] * rising
+    return total
+
+
+@compiled
+def _sample_lean(
+    log: Log,
+    prior: Prior,
+    mass: IntArray,
+    chain: FloatArray,
+    lean: int,
+    leaning: FloatArray,
+    rng: np.random.Generator,
+) -> int:
+    """The lean, by two Metropolis steps on its grid; ``leaning`` is left as that of the result."""
+    z = np.empty(len(chain))
+    standardise(prior, chain, z)
+    _lean_chains(log, prior, chain, z, prior.lean[lean], leaning)
+    current = prior.lean_log_weight[lean] + _log_likelihood(log, prior, mass, leaning)
+    proposed_leaning = np.empty(len(leaning))
+    for _ in range(2):
+        step = rng.integers(1, 4)
+        proposed = lean + step if rng.random() < 0.5 else lean - step
+        if proposed < 0 or proposed >= len(prior.lean):
+            continue
+        _lean_chains(log, prior, chain, z, prior.lean[proposed], proposed_leaning)
+        new = prior.lean_log_weight[proposed]
+        new += _log_likelihood(log, prior, mass, proposed_leaning)
+        if np.log(rng.random()) < new - current:
+            lean = proposed
+            current = new
+            leaning[:] = proposed_leaning
+    return lean
+
+
+@compiled
+def _sample_masses(
+    log: Log,
+    prior: Prior,
+    weight: FloatArray,
+    leaning: FloatArray,
+    mass: IntArray,
+    rng: np.random.Generator,
+) -> None:
+    """The mass of each state, and then the weights of the masses."""
+    grid = prior.mass
+    number = prior.mass_weight.copy()
+    log_weight = np.empty(len(grid))
+    for s in range(len(log.first) - 1):
+        if not prior.is_open[s]:
+            continue
+        for g in range(len(grid)):
+            m = grid[g]
+            total = np.log(max(weight[g], 1e-300))
+            for a in range(log.row_records.shape[1]):
+                if log.row_records[s, a] > 0:
+                    total -= log.row_share * log_rising(m, log.row_records[s, a])
+            for e in range(log.first[s], log.first[s + 1]):
+                rising = log_rising(max(m * leaning[e], SMALLEST), log.records[e])
+                total += log.share[e] * rising
+            log_weight[g] = total
+        mass[s] = _choose(log_weight, rng)
+        number[mass[s]] += 1
+    sample_dirichlet(number, weight, rng)
+
+
+@compiled
+def _sample_tables(
+    log: Log,
+    prior: Prior,
+    mass: IntArray,
+    leaning: FloatArray,
+    tables: FloatArray,
+    rng: np.random.Generator,
+) -> None:
+    """How many records of each transition the chain led to, summed over actions: [entries].
+
+    A table counts as much as the records at it.
+    """
+    tables[:] = 0.0
+    for s in range(len(log.first) - 1):
+        m = prior.mass[mass[s]]
+        for e in range(log.first[s], log.first[s + 1]):
+            concentration = max(m * leaning[e], SMALLEST)
+            number = _number_of_tables(log.records[e], concentration, rng)
+            tables[log.place[e]] += log.share[e] * number
+
+
+@compiled
+def _sample_pull(
+    prior: Prior, tables: FloatArray, rng: np.random.Generator
+) -> tuple[int, int]:
+    """The pull of the base measure and which base it is, given the tables."""
+    num_bases = len(prior.bases)
+    log_weight = np.zeros(len(prior.pull) * num_bases)
+    for k in range(len(prior.pull)):
+        pull = prior.pull[k]
+        of_states = 0.0
+        for s in range(len(prior.first) - 1):
+            total = 0.0
+            for j in range(prior.first[s], prior.first[s + 1]):
+                total += tables[j]
+            of_states += lgamma(pull) - lgamma(pull + total)
+        for b in range(num_bases):
+            of_entries = of_states + prior.pull_log_weight[k, b]
+            log_weight[k * num_bases + b] = of_entries
+            if np.isneginf(of_entries):
+                continue
+            for j in range(len(tables)):
+                if tables[j] > 0:
+                    start = max(pull * prior.bases[b, j], SMALLEST)
+                    of_entries += lgamma(start + tables[j]) - lgamma(start)
+            log_weight[k * num_bases + b] = of_entries
+    chosen = _choose(log_weight, rng)
+    return chosen // num_bases, chosen % num_bases
+
+
+@compiled
+def sample_chains(
+    prior: Prior,
+    tables: FloatArray,
+    pull: float,
+    base: FloatArray,
+    chain: FloatArray,
+    rng: np.random.Generator,
+) -> None:
+    """The chain of each state given its tables: [entries]."""
+    for s in range(len(prior.first) - 1):
+        here = slice(prior.first[s], prior.first[s + 1])
+        sample_dirichlet(pull * base[here] + tables[here], chain[here], rng)
+
+
+@compiled
+def gibbs(
+    log: Log, prior: Prior, burn_in: int, kept: Kept, rng: np.random.Generator
+) -> None:
+    """Sweep ``burn_in`` times, then once for each state of the sampler that is kept."""
+    num_states = len(log.first) - 1
+    num_entries = prior.bases.shape[1]
+
+    # Start from the pooled records, in the middle of every grid.
+    pull = len(prior.pull) // 2
+    base = 0
+    lean = len(prior.lean) // 2
+    mass = np.full(num_states, len(prior.mass) // 2)
+    weight = prior.mass_weight / prior.mass_weight.sum()
+    tables = np.zeros(num_entries)
+    for e in range(len(log.place)):
+        tables[log.place[e]] += log.share[e] * log.records[e]
+    chain = np.empty(num_entries)
+    sample_chains(prior, tables, prior.pull[pull], prior.bases[base], chain, rng)
+
+    leaning = np.empty(len(log.place))
+    for sweep in range(burn_in + len(kept.pull)):
+        lean = _sample_lean(log, prior, mass, chain, lean, leaning, rng)
+        _sample_masses(log, prior, weight, leaning, mass, rng)
+        _sample_tables(log, prior, mass, leaning, tables, rng)
+        pull, base = _sample_pull(prior, tables, rng)
+        sample_chains(prior, tables, prior.pull[pull], prior.bases[base], chain, rng)
+        if sweep >= burn_in:
+            h = sweep - burn_in
+            kept.tables[h] = tables
+            kept.pull[h] = pull
+            kept.base[h] = base
+            kept.lean[h] = lean
+            kept.mass[h] = mass
+
+
+@compiled
+def sample_models(
+    prior: Prior,
+    kept: Kept,
+    chosen: IntArray,
+    row_first: IntArray,
+    next_state: IntArray,
+    records: FloatArray,
+    column_of_entry: IntArray,
+    unseen_rarity: FloatArray,
+    has_unseen: BoolArray,
+    column: IntArray,
+    probability: FloatArray,
+    line_first: IntArray,
+    line_column: IntArray,
+    lines: FloatArray,
+    rng: np.random.Generator,
+) -> None:
+    """Sample sparse models; `samples.SparseSamples` describes their layout.
+
+    The posterior of a row, Dirichlet(records + m chain), is that of a mixture: with a share of
+    Beta(records, m), next states that were seen there, Dirichlet(records); for the rest a row of
+    the prior, Dirichlet(m chain). One atom and the chain itself give that row its first two
+    moments; see `samples.atom_share`.
+
+    Parameters
+    ----------
+    chosen : [n]
+        The kept state of the sampler that each model is sampled from.
+    row_first : [S * A + 1]
+        First transition of each row.
+    next_state, records : [E]
+    column_of_entry : [entries]
+        Next state of each entry of a chain.
+    unseen_rarity : [S]
+        Rarity of an action that was never taken in the state.
+    has_unseen : [S]
+        Whether there are such actions.
+    column, probability : [n, E + 2 * S * A]
+        Written to: the transitions of each row that were seen, its atom, and its line.
+    line_first : [n, 2 * S + 1]
+        Written to: where each line begins.
+    line_column, lines : [n, 2 * entries]
+        Written to: the chain of each state, for actions that were taken there, and then the same
+        leaning, for actions that were not. What is negligible is left out.
+    """
+    S = len(prior.first) - 1
+    A = (len(row_first) - 1) // S
+    num_entries = len(column_of_entry)
+    z = np.empty(num_entries)
+    chain = np.empty(num_entries)
+    for i in range(len(chosen)):
+        h = chosen[i]
+        pull = prior.pull[kept.pull[h]]
+        sample_chains(prior, kept.tables[h], pull, prior.bases[kept.base[h]], chain, rng)
+        standardise(prior, chain, z)
+
+        # Lines: chains, and how they lean for actions that were never taken.
+        end = 0
+        for level in range(2):
+            for s in range(S):
+                start = end
+                line_first[i, level * S + s] = start
+                if level == 1 and not has_unseen[s]:
+                    continue
+                tilt = level * prior.lean[kept.lean[h]] * unseen_rarity[s]
+                norm = 0.0
+                for j in range(prior.first[s], prior.first[s + 1]):
+                    if chain[j] > NEGLIGIBLE:
+                        lines[i, end] = chain[j] * np.exp(tilt * z[j])
+                        line_column[i, end] = column_of_entry[j]
+                        norm += lines[i, end]
+                        end += 1
+                for j in range(start, end):
+                    lines[i, j] /= norm
+        line_first[i, 2 * S] = end
+
+        # Rows.
+        for s in range(S):
+            m = prior.mass[kept.mass[h, s]]
+            for a in range(A):
+                row = s * A + a
+                start = row_first[row] + 2 * row
+                num_seen = row_first[row + 1] - row_first[row]
+                if not prior.is_open[s]:
+                    # A terminal state is never left.
+                    probability[i, start] = 1.0
+                    column[i, start] = s
+                    probability[i, start + 1] = 0.0
+                    column[i, start + 1] = s
+                    continue
+
+                # The share of the prior's row.
+                unseen = rng.standard_gamma(m)
+                total = unseen
+                for e in range(num_seen):
+                    gamma = rng.standard_gamma(records[row_first[row] + e])
+                    probability[i, start + e] = gamma
+                    column[i, start + e] = next_state[row_first[row] + e]
+                    total += gamma
+                if total == 0:
+                    unseen = 1.0
+                    total = 1.0
+                for e in range(num_seen):
+                    probability[i, start + e] /= total
+                unseen /= total
+
+                # Its atom, and its line.
+                line = s if num_seen > 0 else S + s
+                target = rng.random()
+                j = line_first[i, line]
+                passed = lines[i, j]
+                while passed < target and j < line_first[i, line + 1] - 1:
+                    j += 1
+                    passed += lines[i, j]
+                share = 1 / np.sqrt(1 + m)
+                atom = start + num_seen
+                probability[i, atom] = share * unseen
+                column[i, atom] = line_column[i, j]
+                probability[i, atom + 1] = (1 - share) * unseen
+                column[i, atom + 1] = S + 1 + line
+
+
+@compiled
+def expect_lines(
+    line_first: IntArray,
+    line_column: IntArray,
+    lines: FloatArray,
+    common: FloatArray,
+    values: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Values of all columns of sparse models, from those of next states.
+
+    Parameters
+    ----------
+    line_first, line_column, lines
+        As `sample_models` writes them.
+    common : [S]
+        Distribution of elsewhere.
+    values : [n, S, 5]
+        Five functions, as in `kernels.expect_rows`.
+    out : [n, S + 1 + 2 S, 5]
+        Written to.
+    """
+    n, S, num_values = values.shape
+    for i in range(n):
+        out[i, :S] = values[i]
+        for lane in range(num_values):
+            out[i, S, lane] = 0.0
+            for s in range(S):
+                out[i, S, lane] += common[s] * values[i, s, lane]
+        for line in range(2 * S):
+            mean_0 = mean_1 = mean_2 = mean_3 = mean_4 = 0.0
+            for j in range(line_first[i, line], line_first[i, line + 1]):
+                p = lines[i, j]
+                to = line_column[i, j]
+                mean_0 += p * out[i, to, 0]
+                mean_1 += p * out[i, to, 1]
+                mean_2 += p * out[i, to, 2]
+                mean_3 += p * out[i, to, 3]
+                mean_4 += p * out[i, to, 4]
+            column = S + 1 + line
+            out[i, column, 0] = mean_0
+            out[i, column, 1] = mean_1
+            out[i, column, 2] = mean_2
+            out[i, column, 3] = mean_3
+            out[i, column, 4] = mean_4
+
+
+@compiled
+def expect_table(
+    first: IntArray,
+    column: IntArray,
+    probability: FloatArray,
+    line_first: IntArray,
+    line_column: IntArray,
+    lines: FloatArray,
+    elsewhere: FloatArray,
+    table: FloatArray,
+    out: FloatArray,
+) -> None:
+    """E[table(state, action, next_state)] in sparse models, as `sample_models` writes them.
+
+    Parameters
+    ----------
+    first : [S * A + 1]
+        First entry of each row of the models.
+    elsewhere : [S, A]
+        Mean of the table over the states that no chain lists.
+    table : [S, A, S]
+    out : [n, S, A]
+        Written to.
+    """
+    n, S, A = out.shape
+    for i in range(n):
+        for s in range(S):
+            for a in range(A):
+                total = 0.0
+                for e in range(first[s * A + a], first[s * A + a + 1]):
+                    to = column[i, e]
+                    p = probability[i, e]
+                    if to < S:
+                        total += p * table[s, a, to]
+                    elif to == S:
+                        total += p * elsewhere[s, a]
+                    else:
+                        line = to - S - 1
+                        mean = 0.0
+                        for j in range(line_first[i, line], line_first[i, line + 1]):
+                            end = line_column[i, j]
+                            of_end = table[s, a, end] if end < S else elsewhere[s, a]
+                            mean += lines[i, j] * of_end
+                        total += p * mean
+                out[i, s, a] = total

@@ -1,0 +1,542 @@
+r"""The posterior of a transition model after a log, hierarchical, for systems of any size.
+
+From the whole to the single row:
+
+.. math::
+
+    \begin{aligned}
+    c_s &\sim \mathrm{Dirichlet}(\kappa\, g_s) &&\text{where state s leads, after any action (its
+    \emph{chain})}\\
+    p_{sa} &\sim \mathrm{Dirichlet}(m_s\, c_{sa}) &&\text{where action a leads from s (a
+    \emph{row})}\\
+    c_{sa}(n) &\propto c_s(n) \exp(\beta\, x_{sa}\, z_s(n)) &&\text{the chain, \emph{leaning}}
+    \end{aligned}
+
+- The *mass* :math:`m_s`, in records, says how similar the rows of a state are. It is on a grid whose
+  weights are inferred from all states: where rows look the same, masses become large, rows collapse
+  onto their chain and differences between rules shrink to zero. Small masses are favoured a priori
+  by a power of the mass, since otherwise "actions hardly matter" would be the answer to every short
+  log.
+- The *base* :math:`g_s` is one of: uniform; where the log's records lead; the neighbourhood of s in
+  the log; mixtures of them. The base and its *pull* :math:`\kappa` are inferred.
+- The *lean* :math:`\beta`: actions that were rarely taken may lead to good or to bad states
+  together, as experts avoid bad actions. :math:`x_{sa}` is ln(1 + records of the row), less its mean
+  over the state's records; :math:`z_s` is the value of arriving in a state, in standard deviations
+  under the chain.
+
+`gibbs` samples all of them given the log. A record counts a little less than one, and still less
+where records of one episode depend on each other; see `Assumptions.record_share`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pastwise._numerics.arrays import FloatArray, IntArray, group_sum, normalise
+from pastwise._numerics.checks import require_memory
+from pastwise._numerics.threads import map_in_threads
+from pastwise.data.counts import TransitionCounts
+from pastwise.models.samples import DenseSamples, SampledModels, SparseSamples
+
+if TYPE_CHECKING:
+    from pastwise.models import gibbs
+
+DENSE_STATES = 32
+"""Up to this many states a sampled model is a dense tensor, which is faster than sparse rows."""
+
+ENTRIES_PER_BATCH = 100_000
+"""Entries of the models that are sampled together: few enough for a cache."""
+
+MODELS_PER_BATCH = 200
+"""Most models that are sampled together. Batches have random streams of their own: another size
+would give other samples."""
+
+CHAINS_OF_SAMPLER = 2
+"""Independent runs of the Gibbs sampler, in threads of their own."""
+
+
+def _grid(low: float, high: float, number: int) -> tuple[float, ...]:
+    return tuple(np.geomspace(low, high, number).tolist())
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """The numbers of the model that somebody chose.
+
+    All defaults were chosen on the families of ``pastwise study calibration --group chosen``, and
+    are reported on others.
+
+    Attributes
+    ----------
+    record_share : float
+        How much of a record counts. Below one, since no log is as independent, and no state as
+        complete, as the model assumes.
+    masses : grid
+        From rows that have nothing in common to rows that are the same.
+    mass_power : float
+        Prior weight of a mass is its power with this exponent.
+    mass_concentration : float
+        How many states it takes to overrule the prior weights of the masses.
+    pulls : grid
+        Pull of the base measure, in records.
+    largest_pull_of_log : float
+        Largest pull of base measures that are made of the log's own records, which would otherwise
+        confirm themselves.
+    lean_deviation : float
+        Prior standard deviation of the lean; 0 for none.
+    far_share : float
+        Share of all states in the neighbourhood of a state.
+    neighbours : int
+        Most neighbours that a chain lists besides the next states that were seen, in systems of
+        more than ``list_all_up_to`` states. Others share one entry, *elsewhere*.
+    list_all_up_to : int
+        Up to this many states, chains list every state.
+    """
+
+    record_share: float = 0.8
+    masses: Sequence[float] = _grid(0.3, 3000, 16)
+    mass_power: float = -0.4
+    mass_concentration: float = 8.0
+    pulls: Sequence[float] = (0.5, 1.0, 2.0, 4.0)
+    largest_pull_of_log: float = 1000.0
+    lean_deviation: float = 0.6
+    far_share: float = 0.1
+    neighbours: int = 64
+    list_all_up_to: int = 150
+
+    @property
+    def leans(self) -> FloatArray:
+        """Grid of the lean."""
+        if self.lean_deviation == 0:
+            return np.zeros(1)
+        return np.linspace(-2.5, 2.5, 13) * self.lean_deviation
+
+
+DEFAULT_ASSUMPTIONS = Assumptions()
+
+
+# Chains and their base measures.
+
+
+@dataclass(frozen=True, eq=False)
+class ChainSupport:
+    """The next states that the chain of each state lists, with base measures over them.
+
+    Attributes
+    ----------
+    first : [S + 1]
+        First entry of each state.
+    column : [entries]
+        Next state of each entry, ascending; S stands for *elsewhere*, all states not listed.
+    bases : [B, entries]
+        Base measures; each sums to one over the entries of a state.
+    common : [S]
+        Where the records of the log lead: the distribution of *elsewhere*.
+    """
+
+    first: IntArray
+    column: IntArray
+    bases: FloatArray
+    common: FloatArray
+
+    @cached_property
+    def state(self) -> IntArray:
+        """State of each entry: [entries]."""
+        return np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
+
+    def sum_by_state(self, values: FloatArray) -> FloatArray:
+        """Sum of one number per entry over each state: [entries] -> [S]."""
+        return np.add.reduceat(values, self.first[:-1])
+
+    @classmethod
+    def of(cls, counts: TransitionCounts, assumptions: Assumptions) -> ChainSupport:
+        """The support and the base measures that a log suggests."""
+        S = len(counts.states)
+        require_memory("the neighbourhoods of all states", (S, S), "join states into fewer")
+        pair = counts.state * S + counts.next_state
+        pooled = group_sum(pair, counts.weight, S * S).reshape(S, S)
+        entered = normalise(pooled.sum(axis=0) + 1 / S)
+        near = neighbourhoods(pooled, counts.terminal)
+
+        # What each chain lists: all states; or what was seen, and the nearest neighbours.
+        listed = np.ones((S, S), dtype=bool)
+        if assumptions.list_all_up_to < S:
+            listed = pooled > 0
+            nearest = np.argpartition(near, -assumptions.neighbours, axis=1)
+            np.put_along_axis(listed, nearest[:, -assumptions.neighbours :], True, axis=1)
+        row, column = np.nonzero(listed)
+        first = np.searchsorted(row, np.arange(S + 1))
+
+        # Base measures.
+        uniform = np.full((S, S), 1 / S)
+        local = (1 - assumptions.far_share) * near + assumptions.far_share * entered
+        tables = (
+            uniform,
+            0.5 * entered + 0.5 * uniform,
+            local,
+            0.5 * near + 0.25 * entered + 0.25 * uniform,
+        )
+        bases = np.stack([table[row, column] for table in tables])
+        if listed.all():
+            return cls(first, column, bases, entered)
+        return cls(*_with_elsewhere(first, column, bases), entered)
+
+
+def neighbourhoods(pooled: FloatArray, terminal: IntArray) -> FloatArray:
+    """Where each state may lead, by the records of its neighbours: [S, S] -> [S, S].
+
+    The neighbours of a state are those that lead to it. It may lead where they lead, or to them, or
+    stay; it ends episodes as often as they do. Its own records do not count: a base measure made of
+    them would confirm itself.
+
+    Parameters
+    ----------
+    pooled : [S, S]
+        Records from state to state, after any action.
+    terminal : [number]
+        They are entered and never left.
+    """
+    S = len(pooled)
+    entered = normalise(pooled.sum(axis=0) + 1 / S)
+    leads = _normalise_or(pooled, entered)
+
+    # Neighbours, by how often they lead to the state.
+    anybody = normalise(pooled.sum(axis=1) + 1 / S)
+    leads_here = pooled.T.copy()
+    np.fill_diagonal(leads_here, 0.0)
+    leads_here[terminal] = 0.0
+    neighbour = _normalise_or(leads_here, anybody)
+
+    # Where they lead; and to them, or nowhere, unless the episode ends.
+    like_them = neighbour @ leads
+    to_them = 0.5 * neighbour + 0.5 * np.eye(S)
+    goes_on = 1 - like_them[:, terminal].sum(axis=1, keepdims=True)
+    to_them = goes_on * to_them
+    to_them[:, terminal] = like_them[:, terminal]
+    return 0.5 * like_them + 0.5 * normalise(to_them)
+
+
+def _normalise_or(rows: FloatArray, otherwise: FloatArray) -> FloatArray:
+    """Rows as distributions; ``otherwise`` where a row is empty."""
+    total = rows.sum(axis=1, keepdims=True)
+    return np.where(total > 0, rows / np.where(total > 0, total, 1.0), otherwise)
+
+
+def _with_elsewhere(
+    first: IntArray, column: IntArray, bases: FloatArray
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """The same with one more entry for each state, for the states that it does not list."""
+    S = len(first) - 1
+    listed = np.add.reduceat(bases, first[:-1], axis=1)
+    rest = np.maximum(1 - listed, 1e-12)
+    return (
+        first + np.arange(S + 1),
+        np.insert(column, first[1:], S),
+        np.insert(bases, first[1:], rest, axis=1),
+    )
+
+
+# The posterior.
+
+
+class TransitionPosterior:
+    """The posterior of a transition model, to sample from.
+
+    Parameters
+    ----------
+    counts : TransitionCounts
+        The log, without leading axes.
+    value : [S], optional
+        Value of arriving in each state, for the lean; without it, or if it is constant, chains do
+        not lean.
+    seed : int
+    design_effect : float
+        How many dependent records carry as much information as one independent record.
+    assumptions : Assumptions
+    kept : int, optional
+        Number of states of the sampler that models are sampled from; by default 200, fewer for
+        large logs, whose hyper-parameters are certain.
+    burn_in : int
+        Sweeps before that. Differences of the results from those of 300 sweeps are below the
+        digits that are shown.
+    """
+
+    def __init__(
+        self,
+        counts: TransitionCounts,
+        value: FloatArray | None = None,
+        *,
+        seed: int = 0,
+        design_effect: float = 1.0,
+        assumptions: Assumptions = DEFAULT_ASSUMPTIONS,
+        kept: int | None = None,
+        burn_in: int = 30,
+        dense_up_to: int = DENSE_STATES,
+    ) -> None:
+        from pastwise.models import gibbs
+
+        self.num_states = len(counts.states)
+        self.num_actions = len(counts.actions)
+        self._counts = counts
+        self._is_dense = self.num_states <= dense_up_to
+        self._record_share = assumptions.record_share / design_effect
+        self._records = counts.weight * self._record_share
+        self._support = ChainSupport.of(counts, assumptions)
+        self._log = self._compiled_log()
+        self._prior = self._compiled_prior(value, assumptions)
+
+        # Independent runs of the sampler, each keeping its part of the states.
+        if kept is None:
+            kept = int(np.clip(3 * 10**5 // (len(counts.key) + 1), 40, 200))
+        kept_by_run = -(-kept // CHAINS_OF_SAMPLER)
+        entries = len(self._support.column)
+
+        def run(index: int) -> gibbs.Kept:
+            state = gibbs.Kept(
+                tables=np.empty((kept_by_run, entries)),
+                pull=np.empty(kept_by_run, np.int64),
+                base=np.empty(kept_by_run, np.int64),
+                lean=np.empty(kept_by_run, np.int64),
+                mass=np.empty((kept_by_run, self.num_states), np.int64),
+            )
+            rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index, 1)))
+            gibbs.gibbs(self._log, self._prior, burn_in, state, rng)
+            return state
+
+        runs = map_in_threads(run, range(CHAINS_OF_SAMPLER))
+        self._kept = gibbs.Kept(*(np.concatenate(parts) for parts in zip(*runs, strict=True)))
+
+    def _compiled_log(self) -> gibbs.Log:
+        """The log as the compiled sweeps take it."""
+        from pastwise.models import gibbs
+
+        counts = self._counts
+        support = self._support
+        shape = (self.num_states, self.num_actions)
+
+        # The entry of each transition: entries ascend by state, then by next state.
+        width = self.num_states + 1
+        key_of_entry = support.state * width + support.column
+        place = np.searchsorted(key_of_entry, counts.state * width + counts.next_state)
+
+        # Likelihoods are of whole records, to the power of how much of them counts.
+        records = np.maximum(np.rint(counts.weight), 1.0)
+        row_records = np.rint(group_sum(counts.row, counts.weight, shape[0] * shape[1]))
+        return gibbs.Log(
+            first=np.searchsorted(counts.state, np.arange(self.num_states + 1)),
+            action=counts.action,
+            place=place,
+            records=records.astype(np.int64),
+            share=self._records / records,
+            row_records=row_records.astype(np.int64).reshape(shape),
+            row_share=self._record_share,
+        )
+
+    def _compiled_prior(self, value: FloatArray | None, assumptions: Assumptions) -> gibbs.Prior:
+        """The prior as the compiled sweeps take it."""
+        from pastwise.models import gibbs
+
+        support = self._support
+        masses = np.asarray(assumptions.masses, dtype=np.float64)
+        is_open = np.ones(self.num_states, dtype=bool)
+        is_open[self._counts.terminal] = False
+
+        # The first base measure is uniform; the others come from the log.
+        pulls = np.asarray(assumptions.pulls, dtype=np.float64)
+        is_confirming = pulls > assumptions.largest_pull_of_log
+        pull_log_weight = np.zeros((len(pulls), len(support.bases)))
+        pull_log_weight[is_confirming, 1:] = -np.inf
+
+        # Without different values there is nothing to lean to.
+        leans = assumptions.leans
+        if value is None or np.ptp(value) == 0:
+            value = np.zeros(self.num_states)
+            leans = np.zeros(1)
+        deviation = assumptions.lean_deviation or 1.0
+        value_of_column = np.append(value, support.common @ value)
+        return gibbs.Prior(
+            first=support.first,
+            bases=support.bases,
+            pull=pulls,
+            pull_log_weight=pull_log_weight,
+            mass=masses,
+            mass_weight=assumptions.mass_concentration * normalise(masses**assumptions.mass_power),
+            lean=leans,
+            lean_log_weight=-0.5 * (leans / deviation) ** 2,
+            value=value_of_column[support.column],
+            rarity=self._rarity,
+            is_open=is_open,
+        )
+
+    @cached_property
+    def _row_records(self) -> FloatArray:
+        """Records of each row, as counted: [S, A]."""
+        return self._counts.by_state_action(self._counts.weight)
+
+    @cached_property
+    def _mean_rarity(self) -> FloatArray:
+        """Mean of ln(1 + records of the row) over the records of each state: [S, 1]."""
+        records = self._row_records
+        total = records.sum(axis=-1, keepdims=True)
+        of_rows = np.log1p(records)
+        mean = (records * of_rows).sum(axis=-1, keepdims=True) / np.maximum(total, 1e-300)
+        return np.where(total > 0, mean, of_rows.mean())
+
+    @property
+    def _rarity(self) -> FloatArray:
+        """How much more often than usual each row was taken, in logarithms: [S, A]."""
+        return np.asarray(np.log1p(self._row_records) - self._mean_rarity)
+
+    # Sampling.
+
+    @property
+    def batch_size(self) -> int:
+        """How many models are sampled together: many small ones, or a single large one."""
+        num_rows = self.num_states * self.num_actions
+        if self._is_dense:
+            entries = num_rows * self.num_states
+        else:
+            entries = len(self._counts.row) + 2 * num_rows + 2 * len(self._support.column)
+        return int(np.clip(ENTRIES_PER_BATCH // entries, 1, MODELS_PER_BATCH))
+
+    def sample(self, number: int, rng: np.random.Generator) -> SampledModels:
+        """``number`` models, at most `batch_size`."""
+        chosen = rng.integers(len(self._kept.pull), size=number)
+        if self._is_dense:
+            return self._sample_dense(chosen, rng)
+        return self._sample_sparse(chosen, rng)
+
+    def sample_behaviour(self, number: int, rng: np.random.Generator) -> FloatArray:
+        """Rules that the log's decisions may have followed: [number, S, A].
+
+        Dirichlet given how often each action was taken; uniform where nothing was.
+        """
+        records = self._row_records
+        never_left = records.sum(axis=-1, keepdims=True) == 0
+        concentration = np.where(never_left, 1.0, np.maximum(records, 1e-3))
+        gamma = rng.standard_gamma(concentration, size=(number, *records.shape))
+        return normalise(np.maximum(gamma, 1e-300))
+
+    def _sample_dense(self, chosen: IntArray, rng: np.random.Generator) -> DenseSamples:
+        kept = self._kept
+        prior = self._prior
+        S = self.num_states
+        num_models = len(chosen)
+
+        # Chains: [n, S, S], dense because every state is listed.
+        base = prior.bases[kept.base[chosen]]
+        concentration = prior.pull[kept.pull[chosen]][:, None] * base + kept.tables[chosen]
+        chain = _dirichlet(concentration.reshape(num_models, S, S), rng)
+
+        # Values of next states in standard deviations of the chain, and the leaning chains.
+        value = prior.value.reshape(S, S)
+        mean = (chain * value).sum(axis=-1, keepdims=True)
+        variance = (chain * (value - mean) ** 2).sum(axis=-1, keepdims=True)
+        z = np.clip((value - mean) / np.sqrt(np.maximum(variance, 1e-18)), -4.0, 4.0)
+        tilt = prior.lean[kept.lean[chosen]][:, None, None] * self._rarity
+        leaning = normalise(chain[:, :, None] * np.exp(tilt[..., None] * z[:, :, None]))
+
+        # Rows.
+        mass = prior.mass[kept.mass[chosen]]
+        transition = _dirichlet(self._tensor + mass[..., None, None] * leaning, rng)
+
+        # Terminal states are never left.
+        for end in self._counts.terminal:
+            transition[:, end] = np.eye(S)[end]
+        return DenseSamples(transition)
+
+    @cached_property
+    def _tensor(self) -> FloatArray:
+        """The records that count: [S, A, S]."""
+        shape = (self.num_states, self.num_actions, self.num_states)
+        return group_sum(self._counts.key, self._records, int(np.prod(shape))).reshape(shape)
+
+    def _sample_sparse(self, chosen: IntArray, rng: np.random.Generator) -> SparseSamples:
+        from pastwise.models import gibbs
+
+        counts = self._counts
+        support = self._support
+        num_rows = self.num_states * self.num_actions
+        row_first = np.searchsorted(counts.row, np.arange(num_rows + 1))
+        number = len(chosen)
+        shape = (number, len(counts.row) + 2 * num_rows)
+        column = np.empty(shape, np.int64)
+        probability = np.empty(shape)
+        line_first = np.empty((number, 2 * self.num_states + 1), np.int64)
+        line_column = np.empty((number, 2 * len(support.column)), np.int64)
+        lines = np.empty(line_column.shape)
+        gibbs.sample_models(
+            self._prior,
+            self._kept,
+            chosen,
+            row_first,
+            counts.next_state,
+            self._records,
+            support.column,
+            -self._mean_rarity[:, 0],
+            (self._row_records == 0).any(axis=-1),
+            column,
+            probability,
+            line_first,
+            line_column,
+            lines,
+            rng,
+        )
+        first = row_first + 2 * np.arange(num_rows + 1)
+        return SparseSamples(
+            first, column, probability, line_first, line_column, lines, support.common
+        )
+
+    # The mean.
+
+    @cached_property
+    def mean_chain(self) -> FloatArray:
+        """Posterior mean of each chain: [S, S]."""
+        kept = self._kept
+        prior = self._prior
+        S = self.num_states
+        total = np.zeros(len(self._support.column))
+        for h in range(len(kept.pull)):
+            concentration = prior.pull[kept.pull[h]] * prior.bases[kept.base[h]] + kept.tables[h]
+            total += concentration / self._support.sum_by_state(concentration)[self._support.state]
+        mean = np.zeros((S, S + 1))
+        mean[self._support.state, self._support.column] = total / len(kept.pull)
+        return np.asarray(mean[:, :S] + mean[:, S:] * self._support.common)
+
+    @cached_property
+    def mean_mass(self) -> FloatArray:
+        """Geometric mean of each state's mass: [S]."""
+        return np.asarray(np.exp(np.log(self._prior.mass[self._kept.mass]).mean(axis=0)))
+
+    def mean_closed_loop(self, rule: FloatArray) -> FloatArray:
+        """p(next_state | state) of the mean model under a rule [S, A]: [S, S].
+
+        The mean model is (records + mass * chain) / total; it does not lean.
+        """
+        counts = self._counts
+        S = self.num_states
+        mass = self.mean_mass[:, None]
+        rule_by_total = rule / (counts.by_state_action(self._records) + mass)
+        pair = counts.state * S + counts.next_state
+        seen = group_sum(pair, rule_by_total.ravel()[counts.row] * self._records, S * S)
+        unseen = (mass * rule_by_total).sum(axis=-1, keepdims=True) * self.mean_chain
+        loop = seen.reshape(S, S) + unseen
+        loop[counts.terminal] = np.eye(S)[counts.terminal]
+        return np.asarray(loop)
+
+
+def _dirichlet(concentration: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Samples of Dirichlet distributions along the last axis.
+
+    Where all of a small concentration underflows, the sample is the mean.
+    """
+    gamma = rng.standard_gamma(concentration)
+    total = gamma.sum(axis=-1, keepdims=True)
+    if total.all():
+        return np.asarray(gamma / total)
+    return np.where(total > 0, gamma / np.where(total > 0, total, 1.0), normalise(concentration))
