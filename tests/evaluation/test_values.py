@@ -19,7 +19,8 @@ from pastwise.evaluation.values import (
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods.baselines import behaviour_rule
 from pastwise.models.dense import DenseModel
-from pastwise.models.samples import DenseSamples, TransitionPosterior
+from pastwise.models.hierarchy import TransitionPosterior
+from pastwise.models.samples import DenseSamples
 from pastwise.theory.fpd import design, implied_reward, mdp_optimum
 from tests.helpers.oracles import random_rows, simulated_counts
 

@@ -68,6 +68,8 @@ EVALUATION = Evaluation(
     unit="12 episodes, 440 records",
     support=EvaluationSupport(440, 179.0, 208.1, 0.99, 5, ("hot",)),
     measure="share of time as wanted",
+    horizon=100,
+    design_effect=1.0,
     samples=400,
     samples_requested=400,
 )

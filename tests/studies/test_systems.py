@@ -7,7 +7,7 @@ import pastwise as pw
 from pastwise._numerics.interval import Interval
 from pastwise.evaluation.criterion import Criterion
 from pastwise.evaluation.values import sample_values
-from pastwise.models.samples import TransitionPosterior
+from pastwise.models.hierarchy import TransitionPosterior
 from pastwise.studies.systems import KnownSystem, icu_sepsis, toy_system
 
 

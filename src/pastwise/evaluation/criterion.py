@@ -29,9 +29,6 @@ class Criterion:
         Of arriving in each state, such as 1 in the preferred ones; or of each transition.
     initial : [S]
         Distribution of the start state.
-    starts : [S], optional
-        Number of episodes that started in each state, where the distribution is known from them
-        alone and thus uncertain.
     horizon : int
         Number of epochs, at most.
     ends : [number], optional
@@ -41,15 +38,18 @@ class Criterion:
         The actions that the optimal policy may take; all by default.
     measure : str
         Name of the value, for tables and sentences.
+    starts : [S], optional
+        Number of episodes that started in each state, where the distribution of starts is known
+        from them alone, and thus uncertain.
     """
 
     utility: FloatArray
     initial: FloatArray
     horizon: int = 100
-    starts: FloatArray | None = None
     ends: IntArray | None = None
     allowed: BoolArray | None = None
     measure: str = "value"
+    starts: FloatArray | None = None
 
     def __post_init__(self) -> None:
         require_horizon(self.horizon)
@@ -156,10 +156,10 @@ def log_starts(log: TransitionCounts, episodes: EpisodeSummary | None = None) ->
     as one long trajectory, with its visits to each state.
     """
     if episodes is not None and episodes.starts.any():
-        return episodes.starts
+        return episodes.starts.astype(np.float64)
     departures = log.by_state_action(log.weight).sum(axis=-1)
     arrivals = group_sum(log.next_state, log.weight, len(departures))
     surplus = np.maximum(departures - arrivals, 0.0)
     if len(log.terminal) and surplus.any():
-        return surplus
-    return departures
+        return np.asarray(surplus)
+    return np.asarray(departures)

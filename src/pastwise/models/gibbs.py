@@ -77,8 +77,6 @@ class Prior(NamedTuple):
         Base measures of the chains.
     pull : [K]
         Grid of the pull of the base, in records.
-    pull_log_weight : [K, B]
-        For each base measure.
     mass : [G]
         Grid of the masses of rows, in records.
     mass_weight : [G]
@@ -97,7 +95,6 @@ class Prior(NamedTuple):
     first: IntArray
     bases: FloatArray
     pull: FloatArray
-    pull_log_weight: FloatArray
     mass: FloatArray
     mass_weight: FloatArray
     lean: FloatArray
@@ -128,7 +125,7 @@ class Kept(NamedTuple):
 
 @compiled
 def log_rising(start: float, steps: int) -> float:
-    """ln of start (start + 1) ... (start + steps - 1), which is ln Gamma(start + steps) / Gamma."""
+    """Ln of start (start + 1) ... (start + steps - 1), which is ln Gamma(start + steps) / Gamma."""
     if steps > PRODUCT_UP_TO:
         return lgamma(start + steps) - lgamma(start)
     product = 1.0
@@ -164,9 +161,7 @@ def _number_of_tables(records: int, concentration: float, rng: np.random.Generat
 
 
 @compiled
-def sample_dirichlet(
-    concentration: FloatArray, out: FloatArray, rng: np.random.Generator
-) -> None:
+def sample_dirichlet(concentration: FloatArray, out: FloatArray, rng: np.random.Generator) -> None:
     """A sample of a Dirichlet distribution, written to ``out``."""
     total = 0.0
     for i in range(len(concentration)):
@@ -248,7 +243,7 @@ def _sample_lean(
     current = prior.lean_log_weight[lean] + _log_likelihood(log, prior, mass, leaning)
     proposed_leaning = np.empty(len(leaning))
     for _ in range(2):
-        step = rng.integers(1, 4)
+        step = int(rng.integers(1, 4))
         proposed = lean + step if rng.random() < 0.5 else lean - step
         if proposed < 0 or proposed >= len(prior.lean):
             continue
@@ -316,9 +311,7 @@ def _sample_tables(
 
 
 @compiled
-def _sample_pull(
-    prior: Prior, tables: FloatArray, rng: np.random.Generator
-) -> tuple[int, int]:
+def _sample_pull(prior: Prior, tables: FloatArray, rng: np.random.Generator) -> tuple[int, int]:
     """The pull of the base measure and which base it is, given the tables."""
     num_bases = len(prior.bases)
     log_weight = np.zeros(len(prior.pull) * num_bases)
@@ -331,10 +324,7 @@ def _sample_pull(
                 total += tables[j]
             of_states += lgamma(pull) - lgamma(pull + total)
         for b in range(num_bases):
-            of_entries = of_states + prior.pull_log_weight[k, b]
-            log_weight[k * num_bases + b] = of_entries
-            if np.isneginf(of_entries):
-                continue
+            of_entries = of_states
             for j in range(len(tables)):
                 if tables[j] > 0:
                     start = max(pull * prior.bases[b, j], SMALLEST)
@@ -360,9 +350,7 @@ def sample_chains(
 
 
 @compiled
-def gibbs(
-    log: Log, prior: Prior, burn_in: int, kept: Kept, rng: np.random.Generator
-) -> None:
+def gibbs(log: Log, prior: Prior, burn_in: int, kept: Kept, rng: np.random.Generator) -> None:
     """Sweep ``burn_in`` times, then once for each state of the sampler that is kept."""
     num_states = len(log.first) - 1
     num_entries = prior.bases.shape[1]
@@ -395,127 +383,180 @@ def gibbs(
             kept.mass[h] = mass
 
 
+class RowLog(NamedTuple):
+    """The transitions of a log, sorted by state and action, with what unseen rows need.
+
+    Attributes
+    ----------
+    first : [S * A + 1]
+        First transition of each row.
+    next_state : [E]
+    records : [E]
+        How many records count.
+    unseen_rarity : [S]
+        Rarity of an action that was never taken in the state.
+    has_unseen : [S]
+        Whether there are such actions.
+    """
+
+    first: IntArray
+    next_state: IntArray
+    records: FloatArray
+    unseen_rarity: FloatArray
+    has_unseen: BoolArray
+
+
+class Lines(NamedTuple):
+    """The lines of one sampled model: chains, then leaning chains; see `samples.SparseSamples`.
+
+    Attributes
+    ----------
+    first : [2 * S + 1]
+        Where each line begins.
+    column, probability : [2 * entries]
+        Next states and their probabilities. What is negligible is left out.
+    """
+
+    first: IntArray
+    column: IntArray
+    probability: FloatArray
+
+
 @compiled
-def sample_models(
+def _sample_lines(
     prior: Prior,
     kept: Kept,
-    chosen: IntArray,
-    row_first: IntArray,
-    next_state: IntArray,
-    records: FloatArray,
+    h: int,
+    log: RowLog,
     column_of_entry: IntArray,
-    unseen_rarity: FloatArray,
-    has_unseen: BoolArray,
-    column: IntArray,
-    probability: FloatArray,
-    line_first: IntArray,
-    line_column: IntArray,
-    lines: FloatArray,
+    lines: Lines,
     rng: np.random.Generator,
 ) -> None:
-    """Sample sparse models; `samples.SparseSamples` describes their layout.
+    """Sample the chains of a kept state of the sampler; lean them for actions never taken."""
+    S = len(prior.first) - 1
+    z = np.empty(len(column_of_entry))
+    chain = np.empty(len(column_of_entry))
+    pull = prior.pull[kept.pull[h]]
+    sample_chains(prior, kept.tables[h], pull, prior.bases[kept.base[h]], chain, rng)
+    standardise(prior, chain, z)
+
+    end = 0
+    for line in range(2 * S):
+        lines.first[line] = end
+        s = line % S
+        is_leaning = line >= S
+        if is_leaning and not log.has_unseen[s]:
+            continue
+        tilt = prior.lean[kept.lean[h]] * log.unseen_rarity[s] if is_leaning else 0.0
+        norm = 0.0
+        for j in range(prior.first[s], prior.first[s + 1]):
+            if chain[j] > NEGLIGIBLE:
+                lines.probability[end] = chain[j] * np.exp(tilt * z[j])
+                lines.column[end] = column_of_entry[j]
+                norm += lines.probability[end]
+                end += 1
+        for j in range(lines.first[line], end):
+            lines.probability[j] /= norm
+    lines.first[2 * S] = end
+
+
+@compiled
+def _sample_row(
+    log: RowLog,
+    row: int,
+    mass: float,
+    line: int,
+    num_states: int,
+    lines: Lines,
+    column: IntArray,
+    probability: FloatArray,
+    rng: np.random.Generator,
+) -> None:
+    """Sample a row into its entries: transitions that were seen, an atom, and a line.
 
     The posterior of a row, Dirichlet(records + m chain), is that of a mixture: with a share of
     Beta(records, m), next states that were seen there, Dirichlet(records); for the rest a row of
     the prior, Dirichlet(m chain). One atom and the chain itself give that row its first two
     moments; see `samples.atom_share`.
+    """
+    # The share of the prior's row.
+    unseen = rng.standard_gamma(mass)
+    total = unseen
+    num_seen = log.first[row + 1] - log.first[row]
+    for e in range(num_seen):
+        probability[e] = rng.standard_gamma(log.records[log.first[row] + e])
+        column[e] = log.next_state[log.first[row] + e]
+        total += probability[e]
+    if total == 0:
+        unseen = 1.0
+        total = 1.0
+    for e in range(num_seen):
+        probability[e] /= total
+    unseen /= total
+
+    # Its atom, and its line.
+    target = rng.random()
+    j = lines.first[line]
+    passed = lines.probability[j]
+    while passed < target and j < lines.first[line + 1] - 1:
+        j += 1
+        passed += lines.probability[j]
+    share = 1 / np.sqrt(1 + mass)
+    probability[num_seen] = share * unseen
+    column[num_seen] = lines.column[j]
+    probability[num_seen + 1] = (1 - share) * unseen
+    column[num_seen + 1] = num_states + 1 + line
+
+
+@compiled
+def sample_models(
+    prior: Prior,
+    kept: Kept,
+    chosen: IntArray,
+    log: RowLog,
+    column_of_entry: IntArray,
+    column: IntArray,
+    probability: FloatArray,
+    line_first: IntArray,
+    line_column: IntArray,
+    line_probability: FloatArray,
+    rng: np.random.Generator,
+) -> None:
+    """Sample sparse models; `samples.SparseSamples` describes their layout.
 
     Parameters
     ----------
     chosen : [n]
         The kept state of the sampler that each model is sampled from.
-    row_first : [S * A + 1]
-        First transition of each row.
-    next_state, records : [E]
     column_of_entry : [entries]
         Next state of each entry of a chain.
-    unseen_rarity : [S]
-        Rarity of an action that was never taken in the state.
-    has_unseen : [S]
-        Whether there are such actions.
     column, probability : [n, E + 2 * S * A]
-        Written to: the transitions of each row that were seen, its atom, and its line.
+        Written to: the entries of each row.
     line_first : [n, 2 * S + 1]
-        Written to: where each line begins.
-    line_column, lines : [n, 2 * entries]
-        Written to: the chain of each state, for actions that were taken there, and then the same
-        leaning, for actions that were not. What is negligible is left out.
+    line_column, line_probability : [n, 2 * entries]
+        Written to: the lines.
     """
     S = len(prior.first) - 1
-    A = (len(row_first) - 1) // S
-    num_entries = len(column_of_entry)
-    z = np.empty(num_entries)
-    chain = np.empty(num_entries)
+    A = (len(log.first) - 1) // S
     for i in range(len(chosen)):
         h = chosen[i]
-        pull = prior.pull[kept.pull[h]]
-        sample_chains(prior, kept.tables[h], pull, prior.bases[kept.base[h]], chain, rng)
-        standardise(prior, chain, z)
-
-        # Lines: chains, and how they lean for actions that were never taken.
-        end = 0
-        for level in range(2):
-            for s in range(S):
-                start = end
-                line_first[i, level * S + s] = start
-                if level == 1 and not has_unseen[s]:
-                    continue
-                tilt = level * prior.lean[kept.lean[h]] * unseen_rarity[s]
-                norm = 0.0
-                for j in range(prior.first[s], prior.first[s + 1]):
-                    if chain[j] > NEGLIGIBLE:
-                        lines[i, end] = chain[j] * np.exp(tilt * z[j])
-                        line_column[i, end] = column_of_entry[j]
-                        norm += lines[i, end]
-                        end += 1
-                for j in range(start, end):
-                    lines[i, j] /= norm
-        line_first[i, 2 * S] = end
-
-        # Rows.
-        for s in range(S):
-            m = prior.mass[kept.mass[h, s]]
-            for a in range(A):
-                row = s * A + a
-                start = row_first[row] + 2 * row
-                num_seen = row_first[row + 1] - row_first[row]
-                if not prior.is_open[s]:
-                    # A terminal state is never left.
-                    probability[i, start] = 1.0
-                    column[i, start] = s
-                    probability[i, start + 1] = 0.0
-                    column[i, start + 1] = s
-                    continue
-
-                # The share of the prior's row.
-                unseen = rng.standard_gamma(m)
-                total = unseen
-                for e in range(num_seen):
-                    gamma = rng.standard_gamma(records[row_first[row] + e])
-                    probability[i, start + e] = gamma
-                    column[i, start + e] = next_state[row_first[row] + e]
-                    total += gamma
-                if total == 0:
-                    unseen = 1.0
-                    total = 1.0
-                for e in range(num_seen):
-                    probability[i, start + e] /= total
-                unseen /= total
-
-                # Its atom, and its line.
-                line = s if num_seen > 0 else S + s
-                target = rng.random()
-                j = line_first[i, line]
-                passed = lines[i, j]
-                while passed < target and j < line_first[i, line + 1] - 1:
-                    j += 1
-                    passed += lines[i, j]
-                share = 1 / np.sqrt(1 + m)
-                atom = start + num_seen
-                probability[i, atom] = share * unseen
-                column[i, atom] = line_column[i, j]
-                probability[i, atom + 1] = (1 - share) * unseen
-                column[i, atom + 1] = S + 1 + line
+        lines = Lines(line_first[i], line_column[i], line_probability[i])
+        _sample_lines(prior, kept, h, log, column_of_entry, lines, rng)
+        for row in range(S * A):
+            s = row // A
+            start = log.first[row] + 2 * row
+            if prior.is_open[s]:
+                is_seen = log.first[row + 1] > log.first[row]
+                line = s if is_seen else S + s
+                mass = prior.mass[kept.mass[h, s]]
+                to = column[i, start:]
+                p = probability[i, start:]
+                _sample_row(log, row, mass, line, S, lines, to, p, rng)
+            else:
+                # A terminal state is never left.
+                column[i, start : start + 2] = s
+                probability[i, start] = 1.0
+                probability[i, start + 1] = 0.0
 
 
 @compiled

@@ -12,17 +12,17 @@ From the whole to the single row:
     c_{sa}(n) &\propto c_s(n) \exp(\beta\, x_{sa}\, z_s(n)) &&\text{the chain, \emph{leaning}}
     \end{aligned}
 
-- The *mass* :math:`m_s`, in records, says how similar the rows of a state are. It is on a grid whose
-  weights are inferred from all states: where rows look the same, masses become large, rows collapse
-  onto their chain and differences between rules shrink to zero. Small masses are favoured a priori
-  by a power of the mass, since otherwise "actions hardly matter" would be the answer to every short
-  log.
+- The *mass* :math:`m_s`, in records, says how similar the rows of a state are. It is on a grid
+  whose weights are inferred from all states: where rows look the same, masses become large, rows
+  collapse onto their chain and differences between rules shrink to zero. Small masses are favoured
+  a priori by a power of the mass, since otherwise "actions hardly matter" would be the answer to
+  every short log.
 - The *base* :math:`g_s` is one of: uniform; where the log's records lead; the neighbourhood of s in
   the log; mixtures of them. The base and its *pull* :math:`\kappa` are inferred.
 - The *lean* :math:`\beta`: actions that were rarely taken may lead to good or to bad states
-  together, as experts avoid bad actions. :math:`x_{sa}` is ln(1 + records of the row), less its mean
-  over the state's records; :math:`z_s` is the value of arriving in a state, in standard deviations
-  under the chain.
+  together, as experts avoid bad actions. :math:`x_{sa}` is ln(1 + records of the row), less its
+  mean over the state's records; :math:`z_s` is the value of arriving in a state, in standard
+  deviations under the chain.
 
 `gibbs` samples all of them given the log. A record counts a little less than one, and still less
 where records of one episode depend on each other; see `Assumptions.record_share`.
@@ -83,10 +83,8 @@ class Assumptions:
     mass_concentration : float
         How many states it takes to overrule the prior weights of the masses.
     pulls : grid
-        Pull of the base measure, in records.
-    largest_pull_of_log : float
-        Largest pull of base measures that are made of the log's own records, which would otherwise
-        confirm themselves.
+        Pull of the base measure, in records. A few at most: what the log says about a state shall
+        count more than what it says about its neighbours.
     lean_deviation : float
         Prior standard deviation of the lean; 0 for none.
     far_share : float
@@ -103,7 +101,6 @@ class Assumptions:
     mass_power: float = -0.4
     mass_concentration: float = 8.0
     pulls: Sequence[float] = (0.5, 1.0, 2.0, 4.0)
-    largest_pull_of_log: float = 1000.0
     lean_deviation: float = 0.6
     far_share: float = 0.1
     neighbours: int = 64
@@ -346,12 +343,6 @@ class TransitionPosterior:
         is_open = np.ones(self.num_states, dtype=bool)
         is_open[self._counts.terminal] = False
 
-        # The first base measure is uniform; the others come from the log.
-        pulls = np.asarray(assumptions.pulls, dtype=np.float64)
-        is_confirming = pulls > assumptions.largest_pull_of_log
-        pull_log_weight = np.zeros((len(pulls), len(support.bases)))
-        pull_log_weight[is_confirming, 1:] = -np.inf
-
         # Without different values there is nothing to lean to.
         leans = assumptions.leans
         if value is None or np.ptp(value) == 0:
@@ -362,8 +353,7 @@ class TransitionPosterior:
         return gibbs.Prior(
             first=support.first,
             bases=support.bases,
-            pull=pulls,
-            pull_log_weight=pull_log_weight,
+            pull=np.asarray(assumptions.pulls, dtype=np.float64),
             mass=masses,
             mass_weight=assumptions.mass_concentration * normalise(masses**assumptions.mass_power),
             lean=leans,
@@ -385,7 +375,7 @@ class TransitionPosterior:
         total = records.sum(axis=-1, keepdims=True)
         of_rows = np.log1p(records)
         mean = (records * of_rows).sum(axis=-1, keepdims=True) / np.maximum(total, 1e-300)
-        return np.where(total > 0, mean, of_rows.mean())
+        return np.asarray(np.where(total > 0, mean, of_rows.mean()))
 
     @property
     def _rarity(self) -> FloatArray:
@@ -420,7 +410,7 @@ class TransitionPosterior:
         never_left = records.sum(axis=-1, keepdims=True) == 0
         concentration = np.where(never_left, 1.0, np.maximum(records, 1e-3))
         gamma = rng.standard_gamma(concentration, size=(number, *records.shape))
-        return normalise(np.maximum(gamma, 1e-300))
+        return np.asarray(normalise(np.maximum(gamma, 1e-300)), dtype=np.float64)
 
     def _sample_dense(self, chosen: IntArray, rng: np.random.Generator) -> DenseSamples:
         kept = self._kept
@@ -463,10 +453,16 @@ class TransitionPosterior:
         support = self._support
         num_rows = self.num_states * self.num_actions
         row_first = np.searchsorted(counts.row, np.arange(num_rows + 1))
+        log = gibbs.RowLog(
+            first=row_first,
+            next_state=counts.next_state,
+            records=self._records,
+            unseen_rarity=-self._mean_rarity[:, 0],
+            has_unseen=(self._row_records == 0).any(axis=-1),
+        )
         number = len(chosen)
-        shape = (number, len(counts.row) + 2 * num_rows)
-        column = np.empty(shape, np.int64)
-        probability = np.empty(shape)
+        column = np.empty((number, len(counts.row) + 2 * num_rows), np.int64)
+        probability = np.empty(column.shape)
         line_first = np.empty((number, 2 * self.num_states + 1), np.int64)
         line_column = np.empty((number, 2 * len(support.column)), np.int64)
         lines = np.empty(line_column.shape)
@@ -474,12 +470,8 @@ class TransitionPosterior:
             self._prior,
             self._kept,
             chosen,
-            row_first,
-            counts.next_state,
-            self._records,
+            log,
             support.column,
-            -self._mean_rarity[:, 0],
-            (self._row_records == 0).any(axis=-1),
             column,
             probability,
             line_first,
