@@ -254,7 +254,8 @@ def test_any_number_of_rules_is_evaluated_together() -> None:
     initial = np.full(num_states, 1 / num_states)
     criterion = Criterion(np.eye(num_states)[0], initial, 50)
     together = sample_values(posterior, rules, criterion, 20)
-    assert together.values.shape == (20, 8)
+    assert together.names == (*rules, "logged", "optimum")
+    assert together.values.shape == (20, 9)
     for name, rule in rules.items():
         alone = sample_values(posterior, {name: rule}, criterion, 20)
         np.testing.assert_allclose(together[name], alone[name], atol=2e-5)

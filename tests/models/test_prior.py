@@ -17,8 +17,6 @@ from pastwise.data.records import Transitions
 from pastwise.data.space import Space
 from pastwise.models.prior import (
     BaseMeasure,
-    PriorGrid,
-    entered_base,
     inferred_mass,
     prior_log_likelihood,
     prior_masses,
@@ -152,8 +150,6 @@ def test_the_largest_mass_is_an_argument() -> None:
         mass = inferred_mass(counts, base.of_transition, largest_mass=largest)
         expected = literal_mass(table_of(counts), table, largest)
         assert mass == pytest.approx(expected, rel=1e-9)
-    assert PriorGrid.of(counts).mass[-1] == pytest.approx(50.0)
-    assert PriorGrid.of(counts, largest_mass=10.0).mass[-1] == pytest.approx(10.0)
 
 
 def test_rows_like_the_base_imply_a_heavy_prior_and_certain_ones_a_light_one() -> None:
@@ -186,7 +182,6 @@ def test_mass_that_rows_were_sampled_with_is_found(true_mass: float) -> None:
 
 BASES: dict[str, Callable[[TransitionCounts], BaseMeasure]] = {
     "uniform": uniform_base,
-    "entered": entered_base,
     "same state": same_state_base,
 }
 
@@ -202,12 +197,6 @@ def test_base_measures_are_distributions(base: BaseMeasure) -> None:
     np.testing.assert_allclose(base.table.sum(axis=-1), 1)
 
 
-def test_mixtures_of_states_and_the_common_part_make_up_the_table(base: BaseMeasure) -> None:
-    mixture = base.mixture.dense(np.arange(base.num_lines))
-    table = mixture[:, :-1] + mixture[:, -1:] * base.common
-    np.testing.assert_allclose(table, base.table, rtol=1e-12)
-
-
 def test_means_of_a_base_measure_are_those_of_its_table(base: BaseMeasure) -> None:
     rng = np.random.default_rng(0)
     values = rng.normal(size=(6, 2))
@@ -218,18 +207,6 @@ def test_means_of_a_base_measure_are_those_of_its_table(base: BaseMeasure) -> No
             expected = np.einsum("sn,san->sa", np.broadcast_to(base.table, (6, 6)), each)
             found = np.broadcast_to(base.mean_each(each, A), (6, A))
             np.testing.assert_allclose(found, np.broadcast_to(expected, (6, A)), rtol=1e-10)
-
-
-def test_next_states_of_a_base_measure_are_sampled_by_its_table(base: BaseMeasure) -> None:
-    """40,000 samples of each state: 6 standard errors, an error probability below 1e-6."""
-    rng = np.random.default_rng(1)
-    number = 40_000
-    for state in range(6):
-        sampled = base.sample(np.full(number, state), rng)
-        share = np.bincount(sampled, minlength=6) / number
-        probability = base.table[base.line(np.array(state))]
-        error = np.sqrt(probability * (1 - probability) / number)
-        assert (np.abs(share - probability) <= 6 * error + 1e-12).all()
 
 
 def test_likelihood_of_a_row_uses_the_records_of_the_states_other_actions() -> None:

@@ -19,8 +19,8 @@ from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods import names
 from pastwise.models.belief import belief_from
-from pastwise.models.learned import LearnedModel
 from pastwise.models.hierarchy import TransitionPosterior
+from pastwise.models.learned import LearnedModel
 from pastwise.theory.fpd import design, mdp_optimum
 from pastwise.theory.learning import concentration, prior_concentration
 from pastwise.theory.similarity import kl_divergence

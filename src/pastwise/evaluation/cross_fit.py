@@ -33,9 +33,15 @@ LearnWithout = Callable[[TransitionCounts], FloatArray]
 
 
 def split_in_two(folds: TransitionCounts) -> tuple[TransitionCounts, TransitionCounts]:
-    """Two halves of a log, from its folds: every other one."""
-    parts = folds.split()
-    return _sum(parts[0::2]), _sum(parts[1::2])
+    """Two halves of a log, from its folds: one here, two there, two here and so on.
+
+    Not every other one: where episodes take turns, as patients with two drugs may do, the halves
+    would not have the same actions.
+    """
+    parts = list(enumerate(folds.split()))
+    first = [part for number, part in parts if number % 4 in (0, 3)]
+    second = [part for number, part in parts if number % 4 in (1, 2)]
+    return _sum(first), _sum(second)
 
 
 def _sum(parts: list[TransitionCounts]) -> TransitionCounts:
@@ -54,14 +60,19 @@ def optimism(
     design_effect: float,
     assumptions: Assumptions,
     seed: int = 0,
+    should_stop: Callable[[], bool] = lambda: False,
     threads: int | None = None,
 ) -> dict[str, FloatArray]:
     """How much the halves of a log flatter the rules learned from them: name -> [samples].
+
+    There are fewer samples if the sampling was interrupted.
 
     Parameters
     ----------
     learned : name -> function
         How each rule is learned.
+    should_stop : function
+        Called after each batch; True ends the sampling.
     """
     # Rules learned on each half, judged on models of both.
     rules = {}
@@ -70,25 +81,33 @@ def optimism(
             rules[f"{name} {number}"] = learn_without(other_half)
     gains = []
     for number, half in enumerate(halves):
+        own_seed = seed + 1 + number  # another than that of the whole log
         even = half.evenly_weighted()
         posterior = TransitionPosterior(
             even,
             arrival_value(even, criterion),
-            seed=seed + number,
+            seed=own_seed,
             design_effect=design_effect,
             assumptions=assumptions,
         )
         values = sample_values(
-            posterior, rules, criterion, samples, seed=seed + number, threads=threads
+            posterior,
+            rules,
+            criterion,
+            samples,
+            seed=own_seed,
+            should_stop=should_stop,
+            threads=threads,
         )
         gains.append({name: values[name] - values[LOGGED] for name in rules})
 
     # On the half learned from, minus on the other half.
     result = {}
     for name in learned:
-        own = gains[0][f"{name} 0"] + gains[1][f"{name} 1"]
-        other = gains[0][f"{name} 1"] + gains[1][f"{name} 0"]
-        result[name] = (own - other) / 2
+        on_first = gains[0][f"{name} 0"] - gains[0][f"{name} 1"]
+        on_second = gains[1][f"{name} 1"] - gains[1][f"{name} 0"]
+        number_of_both = min(len(on_first), len(on_second))
+        result[name] = (on_first[:number_of_both] + on_second[:number_of_both]) / 2
     return result
 
 

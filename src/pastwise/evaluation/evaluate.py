@@ -129,8 +129,8 @@ def evaluate_rule(
     folds = random_folds(log, seed=seed) if episodes is None else episodes.folds_of(log, seed)
     effect = 1.0 if episodes is None else design_effect(folds)
 
-    # Values of all rules on the same models. The world does not depend on the goal, so records
-    # count by their own weight and not by their similarity to the goal.
+    # The world does not depend on the goal, so records count by their own weight and not by their
+    # similarity to the goal.
     even_log = log.evenly_weighted()
     posterior = TransitionPosterior(
         even_log,
@@ -139,6 +139,8 @@ def evaluate_rule(
         design_effect=effect,
         assumptions=assumptions,
     )
+
+    # The rules, and how those are learned that are learned from this log.
     learned: dict[str, LearnWithout] = {}
     if learn_without is not None:
         learned["new"] = learn_without
@@ -148,6 +150,24 @@ def evaluate_rule(
         learned["FPD_learn"] = lambda part: _fpd_learn(ideal, log.without(part))
         contenders["FPD_learn"] = _fpd_learn(ideal, log)
     contenders.update(extra_rules)
+
+    # What the halves of the log flatter the rules learned from them. This comes first, so that a
+    # user who interrupts the sampling below gets a result that it is part of.
+    flattery = {}
+    if learned:
+        flattery = optimism(
+            split_in_two(folds),
+            learned,
+            criterion,
+            max(MIN_SAMPLES_OF_HALVES, samples // 4),
+            design_effect=effect,
+            assumptions=assumptions,
+            seed=seed,
+            should_stop=should_stop,
+            threads=threads,
+        )
+
+    # Values of all rules on the same models, less half of that.
     sampled = sample_values(
         posterior,
         contenders,
@@ -158,24 +178,11 @@ def evaluate_rule(
         should_stop=should_stop,
         threads=threads,
     )
-
-    # Less half of what the halves of the log flatter the rules learned from them.
-    values = {name: sampled[name] for name in sampled.names}
+    values = {name: sampled[name] for name in ("new", LOGGED, *sampled.names)}
     in_sample = {}
-    if learned:
-        flattery = optimism(
-            split_in_two(folds),
-            learned,
-            criterion,
-            max(MIN_SAMPLES_OF_HALVES, samples // 4),
-            design_effect=effect,
-            assumptions=assumptions,
-            seed=seed,
-            threads=threads,
-        )
-        for name, of_samples in flattery.items():
-            in_sample[name] = Interval.of_samples(values[name], thresholds.level)
-            values[name] = values[name] - 0.5 * np.resize(of_samples, sampled.number)
+    for name, of_samples in flattery.items():
+        in_sample[name] = Interval.of_samples(values[name], thresholds.level)
+        values[name] = values[name] - 0.5 * np.resize(of_samples, sampled.number)
     differences = {}
     for name in (LOGGED, "random", *extra_rules):
         differences[name] = values["new"] - values[name]
@@ -194,7 +201,7 @@ def evaluate_rule(
 
     level = thresholds.level
     return Evaluation(
-        values={name: Interval.of_samples(values[name], level) for name in sampled.names},
+        values={name: Interval.of_samples(of, level) for name, of in values.items()},
         comparisons=comparisons,
         alarm=alarm,
         objections=found,

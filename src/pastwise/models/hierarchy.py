@@ -38,9 +38,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pastwise._numerics.arrays import FloatArray, IntArray, group_sum, normalise
-from pastwise._numerics.checks import require_memory
+from pastwise._numerics.checks import require_memory, require_number
 from pastwise._numerics.threads import map_in_threads
 from pastwise.data.counts import TransitionCounts
+from pastwise.errors import ParameterError
 from pastwise.models.samples import DenseSamples, SampledModels, SparseSamples
 
 if TYPE_CHECKING:
@@ -105,6 +106,18 @@ class Assumptions:
     far_share: float = 0.1
     neighbours: int = 64
     list_all_up_to: int = 150
+
+    def __post_init__(self) -> None:
+        if not 0 < self.record_share <= 1:
+            raise ParameterError(
+                f"record_share must be above 0 and at most 1, not {self.record_share!r}"
+            )
+        for name in ("masses", "pulls"):
+            grid = np.asarray(getattr(self, name), dtype=np.float64)
+            if not grid.size or not (np.isfinite(grid) & (grid > 0)).all():
+                raise ParameterError(f"{name} must be positive numbers, at least one")
+        require_number("lean_deviation", self.lean_deviation, 0, 100)
+        require_number("far_share", self.far_share, 0, 1)
 
     @property
     def leans(self) -> FloatArray:
@@ -348,6 +361,8 @@ class TransitionPosterior:
         if value is None or np.ptp(value) == 0:
             value = np.zeros(self.num_states)
             leans = np.zeros(1)
+        else:
+            value = (value - value.mean()) / np.ptp(value)  # the unit does not matter
         deviation = assumptions.lean_deviation or 1.0
         value_of_column = np.append(value, support.common @ value)
         return gibbs.Prior(

@@ -10,13 +10,11 @@ and :math:`n = \sum_k n_k`, the log has the Dirichlet-multinomial likelihood
     \prod_k \frac{\Gamma(m b_k + n_k)}{\Gamma(m b_k)} .
 
 Rows that resemble the base make a large mass likely, rows that differ from it a small one. The mass
-is log-uniform on a grid. A posterior mean (`belief`) uses its geometric mean, `inferred_mass`;
-sampled models (`samples`) each get a mass and a base measure of their own from `PriorGrid`.
+is log-uniform on a grid. A posterior mean (`belief`) uses its geometric mean, `inferred_mass`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -24,8 +22,7 @@ from math import prod
 import numpy as np
 from scipy.special import gammaln
 
-from pastwise._numerics.arrays import FloatArray, IntArray, group_sum, normalise, sample
-from pastwise._numerics.checks import require_memory
+from pastwise._numerics.arrays import FloatArray, group_sum, normalise
 from pastwise.data.counts import TransitionCounts
 from pastwise.models.rows import SparseRows
 
@@ -72,10 +69,6 @@ class BaseMeasure:
         """Number of distributions: 1 or S."""
         return 1 if self.state_records is None else self.num_states
 
-    def line(self, state: IntArray) -> IntArray:
-        """Number of each state's distribution: [...] -> [...]."""
-        return np.minimum(state, self.num_lines - 1)
-
     @cached_property
     def _dense_records(self) -> FloatArray:
         """Records of each line: [lines, S]."""
@@ -89,31 +82,6 @@ class BaseMeasure:
         if self.state_records is None:
             return self.common[None]
         return normalise(self._dense_records + self.common)
-
-    @cached_property
-    def mixture(self) -> SparseRows:
-        """Each line as a mixture of next states, from its records, and the common distribution.
-
-        [lines, S + 1]: the last column is the weight of the common distribution.
-        """
-        weight = np.column_stack([self._dense_records, np.ones(self.num_lines)])
-        row, column = np.nonzero(weight)
-        first = np.searchsorted(row, np.arange(self.num_lines + 1))
-        return SparseRows(first, column, normalise(weight)[row, column], self.num_states + 1)
-
-    @cached_property
-    def _cumulative(self) -> FloatArray:
-        """Distribution functions of all lines in one ascending vector, line l from l to l + 1."""
-        functions = np.cumsum(self.table, axis=-1) + np.arange(self.num_lines)[:, None]
-        return functions.ravel()
-
-    def sample(self, state: IntArray, rng: np.random.Generator) -> IntArray:
-        """A next state for each state: [...] -> [...]."""
-        line = self.line(state)
-        target = rng.random(state.shape) + line
-        place = np.searchsorted(self._cumulative, target, side="right")
-        next_state = place - line * self.num_states
-        return np.asarray(np.clip(next_state, 0, self.num_states - 1))
 
     def mean(self, values: FloatArray) -> FloatArray:
         """E[values(next_state)] of k functions, without dense tables: [S, k] -> [lines, k]."""
@@ -153,12 +121,6 @@ def uniform_base(counts: TransitionCounts) -> BaseMeasure:
 def _entered(counts: TransitionCounts) -> FloatArray:
     """How often each state was entered in the whole log, plus one, as a distribution: [S]."""
     return normalise(group_sum(counts.next_state, counts.weight, len(counts.states)) + 1.0)
-
-
-def entered_base(counts: TransitionCounts) -> BaseMeasure:
-    """Next states as likely as they were entered, from anywhere."""
-    common = _entered(counts)
-    return BaseMeasure(common, common[counts.next_state])
 
 
 def same_state_base(counts: TransitionCounts) -> BaseMeasure:
@@ -262,90 +224,11 @@ def inferred_mass(
     base : [distinct]
         Probability of each distinct transition under the base measure.
     largest_mass : float
-        End of the grid. A plan acts on this one number for every row, so the grid ends earlier than
-        that of `PriorGrid`: beyond 30 records of prior, what a row has seen hardly moves the plan.
+        End of the grid. A plan acts on this one number for every row: beyond 30 records of prior,
+        what a row has seen hardly moves the plan.
     """
     mass = prior_masses(len(counts.states), largest=largest_mass)
     log_likelihood = prior_log_likelihood(counts, mass, base)
     largest = log_likelihood.max(axis=-1, keepdims=True)
     probability = normalise(np.exp(log_likelihood - largest))
     return np.asarray(np.exp(probability @ np.log(mass)))
-
-
-# Mass and base measure together
-
-
-@dataclass(frozen=True, eq=False)
-class PriorGrid:
-    """Priors, each a mass and a base measure, with their probabilities given a log.
-
-    Before the log is seen, the masses of the grid and the base measures are equally likely.
-
-    Attributes
-    ----------
-    mass : [grid]
-    bases : sequence of BaseMeasure
-    probability : [bases * grid]
-        Base by base.
-    """
-
-    mass: FloatArray
-    bases: Sequence[BaseMeasure]
-    probability: FloatArray
-
-    @classmethod
-    def of(
-        cls,
-        counts: TransitionCounts,
-        *,
-        largest_mass: float = 50.0,
-        dense_up_to: int = DENSE_STATES,
-    ) -> PriorGrid:
-        """The grid with its probabilities given the counts.
-
-        Parameters
-        ----------
-        counts : TransitionCounts
-            The log, without leading axes.
-        largest_mass : float
-            End of the grid. Evaluation samples all of it, so it reaches further than that of
-            `inferred_mass`: nearly uniform rows shall not look more certain than they are.
-        dense_up_to : int
-            Up to this many states the only base is the uniform one; see `DENSE_STATES`.
-        """
-        mass = prior_masses(len(counts.states), largest=largest_mass)
-        bases = [uniform_base(counts)]
-        if len(counts.states) > dense_up_to:
-            size = len(counts.states)
-            require_memory("a prior for sampled models", (size, size), "join states into fewer")
-            bases += [entered_base(counts), same_state_base(counts)]
-        likelihoods = [prior_log_likelihood(counts, mass, base.of_transition) for base in bases]
-        log_likelihood = np.concatenate(likelihoods)
-        probability = normalise(np.exp(log_likelihood - log_likelihood.max()))
-        return cls(mass, bases, probability)
-
-    @classmethod
-    def fixed(cls, background: float, counts: TransitionCounts) -> PriorGrid:
-        """A single prior: the same background count for every next state."""
-        mass = np.array([background * len(counts.states)])
-        return cls(mass, [uniform_base(counts)], np.ones(1))
-
-    @property
-    def _by_base(self) -> FloatArray:
-        """Probability of each base and mass: [bases, grid]."""
-        return self.probability.reshape(len(self.bases), -1)
-
-    def sample(self, number: int, rng: np.random.Generator) -> tuple[FloatArray, BaseMeasure]:
-        """Masses [number], and a base measure for all of them."""
-        by_base = self._by_base
-        base = int(sample(by_base.sum(axis=1), np.asarray(rng.random())))
-        of_mass = np.broadcast_to(normalise(by_base[base]), (number, len(self.mass)))
-        place = sample(of_mass, rng.random(number))
-        return self.mass[place], self.bases[base]
-
-    def mean(self) -> tuple[float, FloatArray]:
-        """Mean mass, and the mean of the base measures: [1 or S, S]."""
-        by_base = self._by_base
-        mean_mass = float(by_base.sum(axis=0) @ self.mass)
-        tables = (p * base.table for p, base in zip(by_base.sum(axis=1), self.bases, strict=True))
-        return mean_mass, np.asarray(sum(tables))
