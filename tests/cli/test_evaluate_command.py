@@ -259,3 +259,43 @@ def test_learn_gives_no_verdict_on_many_states(tmp_path: Path, shell: Shell) -> 
     shown = shell("learn", str(large), *NEXT_STATES, "--prefer", "s9")
     assert shown.code == 0
     assert "No verdict on so many states (401)" in shown.out
+
+
+def test_evaluate_by_other_goals(policy: str, shell: Shell, tmp_path: Path) -> None:
+    cold = tmp_path / "cold.toml"
+    cold.write_text('prefer = ["cold", "cool"]\n')
+    goals = ["--by", f"comfort={GOAL}", "--by", f"cold={cold}"]
+
+    # The policy's own goal decides the exit code.
+    shown = shell("evaluate", policy, LOG, *goals, "--samples", "100", "--json")
+    assert shown.code == 0
+    content = json.loads(shown.out)
+    by_goal = content.pop("by_goal")
+    assert list(by_goal) == ["comfort", "cold"]
+    own = by_goal["comfort"]
+    assert own.pop("by_goal") == {}
+    assert own == content
+    assert by_goal["cold"]["verdict"]["random"] == "worse"
+
+    text = shell("evaluate", policy, LOG, *goals, "--samples", "100").out
+    assert f"By the goal cold: {by_goal['cold']['sentence']}" in text
+
+
+def test_goals_to_judge_by_are_checked(policy: str, shell: Shell, tmp_path: Path) -> None:
+    far = tmp_path / "far.toml"
+    far.write_text('prefer = "tropical"\n')
+    for goals, message in (
+        ([f"far={far}"], "goal 'far': prefer: unknown label 'tropical'"),
+        ([f"one={GOAL}", f"one={GOAL}"], "--by is given twice for 'one'"),
+        (["one=missing.toml"], "no such file: missing.toml"),
+        ([GOAL], "--by takes two parts"),
+    ):
+        options = [part for goal in goals for part in ("--by", goal)]
+        shown = shell("evaluate", policy, LOG, *options, "--samples", "40")
+        assert shown.code == 2
+        assert message in shown.err
+
+
+def test_the_horizon_is_the_usual_length_of_an_episode(policy: str, shell: Shell) -> None:
+    shown = shell("evaluate", policy, LOG, "--samples", "40", "--json")
+    assert json.loads(shown.out)["horizon"] == 11

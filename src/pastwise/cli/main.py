@@ -8,11 +8,11 @@ import shlex
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -30,6 +30,7 @@ from pastwise.cli.options import (
     margin_option,
     output_option,
     policy_argument,
+    read_judging_goals,
     read_past_goals,
     takes,
 )
@@ -48,7 +49,6 @@ from pastwise.report.terminal import progress, spinner
 
 if TYPE_CHECKING:
     from pastwise.data.counts import TransitionCounts
-    from pastwise.evaluation.estimate import Estimate
     from pastwise.policy.learner import TransferLearner
     from pastwise.policy.summary import PolicySummary
 
@@ -287,9 +287,8 @@ def _show_policy(summary: PolicySummary, output: Path | None, as_json: bool) -> 
 @click.option(
     "--horizon",
     type=click.IntRange(min=1, max=1_000_000),
-    default=100,
-    show_default=True,
-    help="Number of epochs to look ahead.",
+    help="Number of epochs to look ahead; by default as many as the log's episodes suggest, and "
+    "100 where it has none.",
 )
 @click.option(
     "--samples",
@@ -315,22 +314,30 @@ def _show_policy(summary: PolicySummary, output: Path | None, as_json: bool) -> 
 @click.option(
     "--propensity", help="With --importance: column with the probability of the logged action."
 )
+@click.option(
+    "--by",
+    "by_goals",
+    metavar="NAME=FILE",
+    multiple=True,
+    help="Judge the policy by this goal as well; give one --by for each goal.",
+)
 @json_option
 def evaluate(
     policy: Path,
     log: str,
-    horizon: int,
+    horizon: int | None,
     samples: int,
     seed: int,
     margin: float | None,
     importance: bool,
     propensity: str | None,
+    by_goals: tuple[str, ...],
     as_json: bool,
 ) -> int:
     """Compare a policy with what was done, from a log alone.
 
-    Exit code 0: better than what was done; 1: worse, not distinguishable, or not a fair
-    comparison; 2: bad input.
+    Exit code 0: better than what was done, by the policy's own goal; 1: worse, not
+    distinguishable, or not a fair comparison; 2: bad input.
     """
     from pastwise.evaluation.evaluate import require_state_limit
     from pastwise.evaluation.verdict import require_margin
@@ -354,18 +361,29 @@ def evaluate(
         )
 
     # Read the log.
-    estimates: Mapping[str, Estimate] = {}
+    other_goals = read_judging_goals(by_goals)
     with _warning_lines(), spinner("Reading"):
         judged_by = load_counts(log)[0] if is_counts_file(log) else learner.read(log)
-        if needs_episodes:
-            estimates = learner.estimates(log, horizon, propensity)
 
-    # Compare on sampled models.
-    with progress("Sampling", samples) as advance:
-        result = learner.evaluate(
-            judged_by, horizon=horizon, samples=samples, seed=seed, margin=margin, on_step=advance
-        )
-    result = replace(result, estimates=estimates)
+    # Compare on sampled models, by the policy's own goal and by the others.
+    with progress("Sampling", samples * (1 + len(other_goals))) as advance:
+        options: dict[str, Any] = {
+            "horizon": horizon,
+            "samples": samples,
+            "seed": seed,
+            "margin": margin,
+            "on_step": advance,
+        }
+        result = learner.evaluate(judged_by, **options)
+        if result.samples == samples:
+            by_goal = learner.evaluate_goals(other_goals, judged_by, **options)
+            result = replace(result, by_goal=by_goal)
+
+    # Estimates from episodes, over the same horizon.
+    if needs_episodes:
+        with _warning_lines(), spinner("Reading episodes"):
+            estimates = learner.estimates(log, result.horizon, propensity)
+        result = replace(result, estimates=estimates)
 
     if as_json:
         print_json(result)
@@ -375,6 +393,8 @@ def evaluate(
         print_table(comparison_table(result))
         print_text("\n".join(verdict_lines(result)))
         print_table(support_table(result.support))
+        for name, other in result.by_goal.items():
+            print_text(f"By the goal {name}: {other.sentence}")
     return OK if result.is_better else NOT_BETTER
 
 

@@ -301,8 +301,19 @@ def read_goal(path: str | Path) -> Goal:
 
 def read_past_goals(texts: Iterable[str]) -> dict[Label, Goal]:
     """Goals of past tasks, each given as TASK=FILE."""
-    files = _unique("--past-goal", [_split_last("--past-goal", text, "=") for text in texts])
+    files = _named_files("--past-goal", texts)
     return {task: read_goal(file) for task, file in files.items()}
+
+
+def read_judging_goals(texts: Iterable[str]) -> dict[str, Goal]:
+    """Goals to judge a policy by, each given as NAME=FILE."""
+    files = _named_files("--by", texts)
+    return {name: read_goal(file) for name, file in files.items()}
+
+
+def _named_files(option_name: str, texts: Iterable[str]) -> dict[str, str]:
+    """Files by name, each given to an option as NAME=FILE."""
+    return _unique(option_name, [_split_last(option_name, text, "=") for text in texts])
 
 
 def _parse_weight(text: str) -> tuple[str, float]:

@@ -91,6 +91,8 @@ class Evaluation:
         values above are such values.
     estimates : name -> Estimate
         From logged episodes, without sampled models; empty unless requested.
+    by_goal : name -> Evaluation
+        The same rule judged by other goals; empty unless requested.
     backend : str, optional
         Library of the data frames that `to_frame` returns.
     """
@@ -111,6 +113,7 @@ class Evaluation:
     visits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     in_sample: Mapping[str, Interval] = field(default_factory=dict)
     estimates: Mapping[str, Estimate] = field(default_factory=dict)
+    by_goal: Mapping[str, Evaluation] = field(default_factory=dict)
     backend: str | None = None
 
     # Views.
@@ -244,6 +247,7 @@ class Evaluation:
             "visits": {name: dict(shares) for name, shares in self.visits.items()},
             "in_sample": _dicts(self.in_sample),
             "estimates": _dicts(self.estimates),
+            "by_goal": {name: each.to_dict() for name, each in self.by_goal.items()},
         }
 
     def to_frame(self, backend: str | None = None) -> Any:

@@ -7,7 +7,7 @@ is in `theory`, `methods` and `evaluation`.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from numbers import Real
 from pathlib import Path
@@ -21,7 +21,14 @@ from pastwise._numerics.threads import Lock
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.episodes import EpisodeSummary
 from pastwise.data.space import Label, Space, checked_label
-from pastwise.errors import LabelError, LogError, LogWarning, NotFittedError, ParameterError
+from pastwise.errors import (
+    GoalError,
+    LabelError,
+    LogError,
+    LogWarning,
+    NotFittedError,
+    ParameterError,
+)
 from pastwise.evaluation.estimate import DEFAULT_OPTIONS, Estimate, EstimateOptions
 from pastwise.evaluation.evaluate import MAX_STATES, evaluate_rule, require_state_limit
 from pastwise.evaluation.importance import (
@@ -510,6 +517,56 @@ class TransferLearner:
             ``assumptions``, ``max_states``, ``on_step``, ``should_stop``; see
             `evaluation.evaluate.evaluate_rule`.
         """
+        judge = self._judge(log, initial, options)
+        return judge(self._fitted.settings.goal)
+
+    def evaluate_goals(
+        self,
+        goals: Mapping[str, Goal],
+        log: Any = None,
+        *,
+        initial: Mapping[Label, float] | None = None,
+        **options: Any,
+    ) -> dict[str, Evaluation]:
+        """The same rule judged by several goals: whether it is better by each of them.
+
+        The rule stays what was learned for the learner's own goal, also where it is learned anew
+        for cross-fitting. FPD_learn and the optimum are those of the goal that judges. All goals
+        have the same random streams.
+
+        Parameters
+        ----------
+        goals : name -> Goal
+            What to judge the rule by; the learner's own goal only if it is among them.
+        log, initial, options
+            As in `evaluate`; with ``rules``, all rules are compared by all goals.
+
+        Returns
+        -------
+        name -> Evaluation
+            Of each goal, in the given order. If the sampling is stopped, the evaluation at which
+            that happened is the last.
+        """
+        # A goal that does not fit the log shows before anything is sampled.
+        own_log = self._fitted.log
+        for name, goal in goals.items():
+            try:
+                goal.on(own_log.states, own_log.actions)
+            except GoalError as error:
+                raise GoalError(f"goal {name!r}: {error}", error.part) from None
+
+        judge = self._judge(log, initial, options)
+        results: dict[str, Evaluation] = {}
+        for name, goal in goals.items():
+            results[name] = judge(goal)
+            if results[name].samples < results[name].samples_requested:
+                break
+        return results
+
+    def _judge(
+        self, log: Any, initial: Mapping[Label, float] | None, options: Mapping[str, Any]
+    ) -> Callable[[Goal], Evaluation]:
+        """The evaluation of the rule by any goal, on a log that is read once."""
         policy = self._fitted
         require_state_limit(len(policy.log.states), options.get("max_states", MAX_STATES))
         counts, episodes = self._judged_by(log)
@@ -518,16 +575,20 @@ class TransferLearner:
         if initial is not None:
             start = np.zeros(len(counts.states))
             start[counts.states.indices(initial)] = list(initial.values())
-        return evaluate_rule(
-            policy.plan().rule,
-            self.support().arrays,
-            policy.settings.goal,
-            counts,
-            start,
-            learn_without=policy.rule_without if is_own_log else None,
-            backend=policy.backend,
-            **{"episodes": episodes, **options},
-        )
+
+        def judge(goal: Goal) -> Evaluation:
+            return evaluate_rule(
+                policy.plan().rule,
+                self.support().arrays,
+                goal,
+                counts,
+                start,
+                learn_without=policy.rule_without if is_own_log else None,
+                backend=policy.backend,
+                **{"episodes": episodes, **options},
+            )
+
+        return judge
 
     def _judged_by(self, log: Any) -> tuple[TransitionCounts, EpisodeSummary | None]:
         """Counts of the log to evaluate on, over the policy's own labels, and its episodes.
@@ -544,7 +605,7 @@ class TransferLearner:
             reading = log
             if not isinstance(log, logs.Reading):
                 reading = self._read(log)
-                logs.warn_of(reading, stacklevel=4)
+                logs.warn_of(reading, stacklevel=5)
             counts = self._same_labels(reading.counts)
             episodes = reading.episodes
         return counts, None if episodes is None else episodes.within(counts)
