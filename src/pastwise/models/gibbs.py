@@ -6,7 +6,8 @@ chains. Rows are integrated out: given a chain, the counts of a row are Dirichle
 
 *Tables* are the auxiliary counts of the Chinese restaurant franchise: how many of the k records of
 a transition were led there by the chain, not by the row's earlier records. They make the chain's
-posterior a Dirichlet.
+posterior a Dirichlet. Where chains lean this is an approximation: the rows are calibrated
+nevertheless, but masses are inferred too small.
 
 Import this module where it is needed, not at the top of a module: numba takes a while to import.
 """

@@ -1,0 +1,242 @@
+"""The sampler of the hierarchical posterior: calibrated ranks, and its parts against formulas."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+from scipy.stats import chi2
+
+from pastwise._numerics.arrays import FloatArray, IntArray, normalise
+from pastwise.models import gibbs
+
+S, A = 3, 2
+
+RARITY = np.array([[0.5, -1.0], [0.3, -0.8], [0.2, -1.5]])
+VALUE = np.tile([0.0, 1.0, 3.0], (S, 1))
+
+
+def prior_of(lean: FloatArray) -> gibbs.Prior:
+    """A prior that nothing of a log enters, over chains that list every state."""
+    bases = np.stack([np.full(S * S, 1 / S), np.tile([0.2, 0.3, 0.5], S)])
+    return gibbs.Prior(
+        first=np.arange(0, S * S + 1, S),
+        bases=bases,
+        pull=np.array([1.0, 3.0, 10.0]),
+        mass=np.array([0.5, 3.0, 20.0, 200.0]),
+        mass_weight=np.ones(4),
+        lean=lean,
+        lean_log_weight=-0.5 * lean**2,
+        value=VALUE.ravel(),
+        rarity=RARITY,
+        is_open=np.ones(S, dtype=bool),
+    )
+
+
+def log_of(table: IntArray) -> gibbs.Log:
+    """A log of whole records [S, A, S], as the sampler takes it."""
+    s, a, n = np.nonzero(table)
+    return gibbs.Log(
+        first=np.searchsorted(s, np.arange(S + 1)),
+        action=a,
+        place=s * S + n,
+        records=table[s, a, n],
+        share=np.ones(len(s)),
+        row_records=table.sum(axis=-1),
+        row_share=1.0,
+    )
+
+
+def kept_states(prior: gibbs.Prior, table: IntArray, number: int, seed: int) -> gibbs.Kept:
+    """States of the sampler that are nearly independent of each other."""
+    thinning = 10
+    size = number * thinning
+    kept = gibbs.Kept(
+        tables=np.empty((size, S * S)),
+        pull=np.empty(size, dtype=np.int64),
+        base=np.empty(size, dtype=np.int64),
+        lean=np.empty(size, dtype=np.int64),
+        mass=np.empty((size, S), dtype=np.int64),
+    )
+    gibbs.gibbs(log_of(table), prior, 40, kept, np.random.default_rng(seed))
+    return gibbs.Kept(*(of_all[thinning - 1 :: thinning] for of_all in kept))
+
+
+class World(NamedTuple):
+    """Everything that the prior is about."""
+
+    pull: int
+    base: int
+    lean: int
+    mass: IntArray
+    chain: FloatArray
+    rows: FloatArray
+
+    def quantities(self, prior: gibbs.Prior, table: IntArray) -> dict[str, float]:
+        """Numbers to rank among those of the posterior; ``table`` [S, A, S] is the log."""
+        row_value = (self.rows * VALUE[:, None]).sum(axis=-1)
+        return {
+            "pull": prior.pull[self.pull],
+            "base": self.base,
+            "lean": prior.lean[self.lean],
+            "mass": np.log(prior.mass[self.mass[0]]),
+            "all masses": np.log(prior.mass[self.mass]).sum(),
+            "chain": self.chain[0, 0],
+            "value of a chain": (self.chain[1] * VALUE[1]).sum(),
+            "value of a row": row_value[0, 0],
+            "value of a rare row": row_value[1, 1],
+            "likelihood of chains": (table.sum(axis=1) * np.log(self.chain)).sum(),
+            "likelihood of rows": (table * np.log(self.rows)).sum(),
+            "difference": (row_value[:, 1] - row_value[:, 0]).sum(),
+        }
+
+
+def leaning(chain: FloatArray, lean: float) -> FloatArray:
+    """Chains that lean by the rarity of each action: [S, A, S]."""
+    mean = (chain * VALUE).sum(axis=-1, keepdims=True)
+    deviation = np.sqrt((chain * (VALUE - mean) ** 2).sum(axis=-1, keepdims=True))
+    z = np.clip((VALUE - mean) / np.maximum(deviation, 1e-9), -4, 4)
+    return normalise(chain[:, None] * np.exp(lean * RARITY[..., None] * z[:, None]))
+
+
+def dirichlet(concentration: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """A Dirichlet of each row; small concentrations do not underflow."""
+    return normalise(np.maximum(rng.standard_gamma(concentration), 1e-300))
+
+
+def world_of_prior(prior: gibbs.Prior, rng: np.random.Generator) -> World:
+    pull = int(rng.integers(len(prior.pull)))
+    base = int(rng.integers(len(prior.bases)))
+    lean = int(rng.choice(len(prior.lean), p=normalise(np.exp(prior.lean_log_weight))))
+    mass = rng.choice(len(prior.mass), size=S, p=rng.dirichlet(prior.mass_weight))
+    chain = dirichlet(prior.pull[pull] * prior.bases[base].reshape(S, S), rng)
+    of_rows = prior.mass[mass][:, None, None] * leaning(chain, prior.lean[lean])
+    return World(pull, base, lean, mass, chain, dirichlet(of_rows, rng))
+
+
+def worlds_of_posterior(
+    prior: gibbs.Prior, table: IntArray, number: int, rng: np.random.Generator
+) -> list[World]:
+    kept = kept_states(prior, table, number, int(rng.integers(2**32)))
+    worlds = []
+    for tables, pull, base, lean, mass in zip(*kept, strict=True):
+        concentration = prior.pull[pull] * prior.bases[base] + tables
+        chain = dirichlet(concentration.reshape(S, S), rng)
+        of_rows = table + prior.mass[mass][:, None, None] * leaning(chain, prior.lean[lean])
+        worlds.append(World(pull, base, lean, mass, chain, dirichlet(of_rows, rng)))
+    return worlds
+
+
+RECORDS = (40, 15)
+"""Records of the two actions in each state of a simulated log."""
+
+
+def rank_statistics(
+    prior: gibbs.Prior, replications: int, *, number: int = 15, seed: int = 0
+) -> dict[str, float]:
+    """Chi-square of the ranks of true quantities among those of the posterior; ties at random."""
+    rng = np.random.default_rng(seed)
+    ranks: dict[str, list[int]] = {}
+    for _ in range(replications):
+        # A world, and a log of it.
+        truth = world_of_prior(prior, rng)
+        table = np.zeros((S, A, S), dtype=np.int64)
+        for s, a in np.ndindex(S, A):
+            table[s, a] = rng.multinomial(RECORDS[a], truth.rows[s, a])
+
+        # Ranks of the world among those that the log leaves possible.
+        worlds = worlds_of_posterior(prior, table, number, rng)
+        sampled = [world.quantities(prior, table) for world in worlds]
+        for name, value in truth.quantities(prior, table).items():
+            others = np.array([quantities[name] for quantities in sampled])
+            ties = int((others == value).sum())
+            rank = int((others < value).sum()) + int(rng.integers(ties + 1))
+            ranks.setdefault(name, []).append(rank)
+
+    expected = replications / (number + 1)
+    statistics = {}
+    for name, of_name in ranks.items():
+        frequency = np.bincount(of_name, minlength=number + 1)
+        statistics[name] = float(((frequency - expected) ** 2 / expected).sum())
+    return statistics
+
+
+LIMIT = float(chi2.isf(1e-4, 15))
+"""Of a statistic of sixteen ranks: exceeded once in ten thousand."""
+
+
+def test_the_posterior_is_calibrated() -> None:
+    """Simulation-based calibration: the truth has any rank among posterior samples equally often.
+
+    Shown to fail if masses count double when tables are sampled.
+    """
+    statistics = rank_statistics(prior_of(np.zeros(1)), 500)
+    assert max(statistics.values()) < LIMIT, statistics
+
+
+def test_rows_are_calibrated_where_chains_lean() -> None:
+    """The sampler takes the posterior of a leaning chain for a Dirichlet, which it nearly is.
+
+    What matters of the result, rows and their lean, is calibrated all the same.
+    """
+    statistics = rank_statistics(prior_of(np.array([-1.0, -0.5, 0.0, 0.5, 1.0])), 500)
+    for name in ("lean", "value of a row", "value of a rare row", "difference"):
+        assert statistics[name] < LIMIT, statistics
+
+
+# Parts.
+
+
+@pytest.mark.parametrize("start", [1e-12, 1e-3, 0.7, 12.0, 3000.0])
+@pytest.mark.parametrize("steps", [0, 1, 2, 11, 12, 13, 14, 100, 100_000])
+def test_rising_factorials_are_those_of_scipy(start: float, steps: int) -> None:
+    expected = gammaln(start + steps) - gammaln(start)
+    assert gibbs.log_rising(start, steps) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("concentration", [1e-3, 0.5, 8.0, 300.0])
+@pytest.mark.parametrize("records", [1, 2, 30, 5000])
+def test_tables_have_the_expectation_of_a_chinese_restaurant(
+    concentration: float, records: int
+) -> None:
+    """A customer opens a table with probability c / (c + customers before); 6 standard errors."""
+    rng = np.random.default_rng(0)
+    number = 2000
+    sampled = [gibbs._number_of_tables(records, concentration, rng) for _ in range(number)]
+    opens = concentration / (concentration + np.arange(records))
+    error = np.sqrt((opens * (1 - opens)).sum() / number)
+    assert abs(np.mean(sampled) - opens.sum()) <= 6 * error + 1e-3 * opens.sum()
+    assert min(sampled) >= 1
+    assert max(sampled) <= records
+
+
+def test_dirichlets_have_their_moments() -> None:
+    """20,000 samples: 6 standard errors of the means, 10 % of the variances."""
+    concentration = np.array([0.3, 2.0, 5.0])
+    rng = np.random.default_rng(1)
+    samples = np.empty((20_000, 3))
+    for out in samples:
+        gibbs.sample_dirichlet(concentration, out, rng)
+    total = concentration.sum()
+    mean = concentration / total
+    variance = mean * (1 - mean) / (total + 1)
+    assert (np.abs(samples.mean(axis=0) - mean) < 6 * np.sqrt(variance / len(samples))).all()
+    np.testing.assert_allclose(samples.var(axis=0), variance, rtol=0.1)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e-6, 1e-9])
+def test_dirichlets_of_tiny_concentrations_are_corners_by_their_mean(scale: float) -> None:
+    """All gammas may underflow; the sample is a distribution nonetheless, and not always the same.
+
+    4,000 samples: 6 standard errors of a share.
+    """
+    mean = np.array([0.1, 0.6, 0.3])
+    rng = np.random.default_rng(2)
+    samples = np.empty((4000, 3))
+    for out in samples:
+        gibbs.sample_dirichlet(scale * mean, out, rng)
+    np.testing.assert_allclose(samples.sum(axis=1), 1)
+    error = np.sqrt(mean * (1 - mean) / len(samples))
+    assert (np.abs(samples.mean(axis=0) - mean) < 6 * error + 0.002).all()
