@@ -285,12 +285,16 @@ def test_episodes_next_to_next_states_change_nothing_that_is_learned(shell: Shel
     rows = [f"{line},{i // 3},{i % 3}" for i, line in enumerate(LOG.split()[1:])]
     log = write("steps.csv", "room,did,then,episode,step", *rows)
     plain = learned(shell, "--prefer", "mild")
+    plain.pop("verdict")
     for order in (
         ["--episode", "episode", "--time", "step"],
         ["--episode", "episode"],
         ["--time", "step"],
     ):
-        assert learned(shell, "--prefer", "mild", *order, log=log) == plain
+        found = learned(shell, "--prefer", "mild", *order, log=log)
+        verdict = found.pop("verdict")
+        assert found == plain
+        assert ("episodes" in verdict["sentence"]) == ("--episode" in order)
 
 
 def test_gaps_between_dates_have_units(shell: Shell) -> None:
