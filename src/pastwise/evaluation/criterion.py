@@ -19,6 +19,36 @@ from pastwise.goals.goal import Goal
 from pastwise.theory.fpd import require_horizon
 
 
+@dataclass(frozen=True)
+class UnseenStates:
+    """How often states come up that the log does not have.
+
+    By Good and Turing, the next record is in a new state with the share of records that are in
+    states seen once.
+
+    Attributes
+    ----------
+    once : int
+        Number of states that the log left exactly once.
+    records : int
+    """
+
+    once: int
+    records: int
+
+    @classmethod
+    def of(cls, log: TransitionCounts) -> UnseenStates:
+        """What a log says about states that it does not have."""
+        departures = log.by_state_action(log.records.astype(np.float64)).sum(axis=-1)
+        return cls(int((departures == 1).sum()), log.num_records)
+
+    def sample_share(self, number: int, rng: np.random.Generator) -> FloatArray:
+        """Share of time in unseen states, uncertain as after so many records: [number]."""
+        if self.once == 0:
+            return np.zeros(number)
+        return rng.beta(self.once, self.records - self.once + 1, size=number)
+
+
 @dataclass(frozen=True, eq=False)
 class Criterion:
     """What a rule is judged by.
@@ -41,6 +71,9 @@ class Criterion:
     starts : [S], optional
         Number of episodes that started in each state, where the distribution of starts is known
         from them alone, and thus uncertain.
+    unseen : UnseenStates, optional
+        Where the value is a mean over time: what is known of states that the log does not have.
+        Nothing good is assumed of them.
     """
 
     utility: FloatArray
@@ -50,6 +83,7 @@ class Criterion:
     allowed: BoolArray | None = None
     measure: str = "value"
     starts: FloatArray | None = None
+    unseen: UnseenStates | None = None
 
     def __post_init__(self) -> None:
         require_horizon(self.horizon)
@@ -61,6 +95,18 @@ class Criterion:
         concentration = np.maximum(self.starts, 1e-3)
         gamma = rng.standard_gamma(concentration, size=(number, len(concentration)))
         return normalise(gamma)
+
+    @property
+    def possible_range(self) -> tuple[float, float]:
+        """Smallest and largest value that any rule can have; infinite for totals of many steps."""
+        lowest = float(self.utility.min())
+        highest = float(self.utility.max())
+        if self.ends is None:
+            return lowest, highest
+        before_end = np.delete(self.utility, self.ends, axis=-1)
+        if before_end.any():
+            return -np.inf, np.inf
+        return min(lowest, 0.0), max(highest, 0.0)
 
     @property
     def goes_on(self) -> FloatArray:
@@ -120,6 +166,7 @@ class Criterion:
             initial,
             horizon,
             starts=starts,
+            unseen=None if until_end else UnseenStates.of(log),
             ends=log.terminal if until_end else None,
             allowed=allowed,
             measure=_measure(goal, utility, until_end),

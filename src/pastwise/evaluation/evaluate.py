@@ -185,7 +185,10 @@ def evaluate_rule(
         values[name] = values[name] - 0.5 * np.resize(of_samples, sampled.number)
     differences = {}
     for name in (LOGGED, "random", *extra_rules):
-        differences[name] = values["new"] - values[name]
+        differences[name] = stretched(values["new"] - values[name], assumptions.stretch)
+    lowest, highest = criterion.possible_range
+    for name, of_samples in values.items():
+        values[name] = np.clip(stretched(of_samples, assumptions.stretch), lowest, highest)
 
     # Where the rules go, and whether the log can say anything about that.
     visits = {}
@@ -218,6 +221,12 @@ def evaluate_rule(
         in_sample=in_sample,
         backend=backend,
     )
+
+
+def stretched(samples: FloatArray, factor: float) -> FloatArray:
+    """Samples [n] whose distances to their mean are multiplied by a factor."""
+    mean = samples.mean()
+    return np.asarray(mean + factor * (samples - mean))
 
 
 def _fpd_learn(ideal: IdealModel, counts: TransitionCounts) -> FloatArray:

@@ -169,8 +169,12 @@ def sample_values(
         behaviour = posterior.sample_behaviour(batch_size, rng)[:, None]
         given = np.broadcast_to(given_rules, (batch_size, *given_rules.shape))
         all_rules = np.concatenate([given, behaviour], axis=1)
+        values = rule_values(models, all_rules, criterion, initial)
+        if criterion.unseen is not None:
+            share = criterion.unseen.sample_share(batch_size, rng)[:, None]
+            values = (1 - share) * values + share * criterion.utility.min()
         still_needed = samples - index * batch_size
-        return rule_values(models, all_rules, criterion, initial)[:still_needed]
+        return values[:still_needed]
 
     parts: list[FloatArray] = []
     with ThreadPoolExecutor(threads or CORES) as pool:

@@ -55,7 +55,7 @@ class Thresholds:
     """
 
     level: float = 0.9
-    deciding_level: float = 0.95
+    deciding_level: float = 0.9
     margin_share: float = 0.01
     margin: float | None = None
     min_samples: int = 40

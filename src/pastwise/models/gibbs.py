@@ -433,13 +433,17 @@ def _sample_lines(
     lines: Lines,
     rng: np.random.Generator,
 ) -> None:
-    """Sample the chains of a kept state of the sampler; lean them for actions never taken."""
+    """Sample the chains of a kept state of the sampler.
+
+    For actions that were never taken they are mixed with their base, and lean.
+    """
     S = len(prior.first) - 1
     z = np.empty(len(column_of_entry))
     chain = np.empty(len(column_of_entry))
-    pull = prior.pull[kept.pull[h]]
-    sample_chains(prior, kept.tables[h], pull, prior.bases[kept.base[h]], chain, rng)
+    base = prior.bases[kept.base[h]]
+    sample_chains(prior, kept.tables[h], prior.pull[kept.pull[h]], base, chain, rng)
     standardise(prior, chain, z)
+    strangeness = rng.random()
 
     end = 0
     for line in range(2 * S):
@@ -449,10 +453,12 @@ def _sample_lines(
         if is_leaning and not log.has_unseen[s]:
             continue
         tilt = prior.lean[kept.lean[h]] * log.unseen_rarity[s] if is_leaning else 0.0
+        share = strangeness if is_leaning else 0.0
         norm = 0.0
         for j in range(prior.first[s], prior.first[s + 1]):
-            if chain[j] > NEGLIGIBLE:
-                lines.probability[end] = chain[j] * np.exp(tilt * z[j])
+            start = (1 - share) * chain[j] + share * base[j]
+            if start > NEGLIGIBLE:
+                lines.probability[end] = start * np.exp(tilt * z[j])
                 lines.column[end] = column_of_entry[j]
                 norm += lines.probability[end]
                 end += 1

@@ -19,6 +19,8 @@ From the whole to the single row:
   every short log.
 - The *base* :math:`g_s` is one of: uniform; where the log's records lead; the neighbourhood of s in
   the log; mixtures of them. The base and its *pull* :math:`\kappa` are inferred.
+- An action that was *never taken* in a state may lead elsewhere than those that were: there
+  the chain is mixed with its base, with a share that is uniform from 0 to 1.
 - The *lean* :math:`\beta`: actions that were rarely taken may lead to good or to bad states
   together, as experts avoid bad actions. :math:`x_{sa}` is ln(1 + records of the row), less its
   mean over the state's records; :math:`z_s` is the value of arriving in a state, in standard
@@ -86,8 +88,9 @@ class Assumptions:
     pulls : grid
         Pull of the base measure, in records. A few at most: what the log says about a state shall
         count more than what it says about its neighbours.
-    lean_deviation : float
-        Prior standard deviation of the lean; 0 for none.
+    lean_mean, lean_deviation : float
+        Prior mean and standard deviation of the lean; both 0 for none. The mean is positive, since
+        more logs are of people who avoided what is bad than of people who sought it.
     far_share : float
         Share of all states in the neighbourhood of a state.
     neighbours : int
@@ -95,17 +98,22 @@ class Assumptions:
         more than ``list_all_up_to`` states. Others share one entry, *elsewhere*.
     list_all_up_to : int
         Up to this many states, chains list every state.
+    stretch : float
+        Factor by which values on sampled models are moved away from their mean: no system is as
+        the model says, and on the chosen families intervals had to be this much wider to hold.
     """
 
-    record_share: float = 0.8
+    record_share: float = 0.6
     masses: Sequence[float] = _grid(0.3, 3000, 16)
     mass_power: float = -0.4
     mass_concentration: float = 8.0
     pulls: Sequence[float] = (0.5, 1.0, 2.0, 4.0)
-    lean_deviation: float = 0.6
+    lean_mean: float = 0.2
+    lean_deviation: float = 0.8
     far_share: float = 0.1
     neighbours: int = 64
     list_all_up_to: int = 150
+    stretch: float = 1.15
 
     def __post_init__(self) -> None:
         if not 0 < self.record_share <= 1:
@@ -124,7 +132,7 @@ class Assumptions:
         """Grid of the lean."""
         if self.lean_deviation == 0:
             return np.zeros(1)
-        return np.linspace(-2.5, 2.5, 13) * self.lean_deviation
+        return self.lean_mean + np.linspace(-2.5, 2.5, 13) * self.lean_deviation
 
 
 DEFAULT_ASSUMPTIONS = Assumptions()
@@ -372,7 +380,7 @@ class TransitionPosterior:
             mass=masses,
             mass_weight=assumptions.mass_concentration * normalise(masses**assumptions.mass_power),
             lean=leans,
-            lean_log_weight=-0.5 * (leans / deviation) ** 2,
+            lean_log_weight=-0.5 * ((leans - assumptions.lean_mean) / deviation) ** 2,
             value=value_of_column[support.column],
             rarity=self._rarity,
             is_open=is_open,
@@ -444,7 +452,8 @@ class TransitionPosterior:
         variance = (chain * (value - mean) ** 2).sum(axis=-1, keepdims=True)
         z = np.clip((value - mean) / np.sqrt(np.maximum(variance, 1e-18)), -4.0, 4.0)
         tilt = prior.lean[kept.lean[chosen]][:, None, None] * self._rarity
-        leaning = normalise(chain[:, :, None] * np.exp(tilt[..., None] * z[:, :, None]))
+        start = self._start_of_rows(chain, base.reshape(num_models, S, S), rng)
+        leaning = normalise(start * np.exp(tilt[..., None] * z[:, :, None]))
 
         # Rows.
         mass = prior.mass[kept.mass[chosen]]
@@ -454,6 +463,18 @@ class TransitionPosterior:
         for end in self._counts.terminal:
             transition[:, end] = np.eye(S)[end]
         return DenseSamples(transition)
+
+    def _start_of_rows(
+        self, chain: FloatArray, base: FloatArray, rng: np.random.Generator
+    ) -> FloatArray:
+        """The distribution that each row varies around, before it leans: [n, S, S] -> [n, S, A, S].
+
+        The state's chain, for actions that were taken there; for others mixed with its base.
+        """
+        strangeness = rng.random((len(chain), 1, 1))
+        of_unseen = (1 - strangeness) * chain + strangeness * base
+        is_unseen = (self._row_records == 0)[..., None]
+        return np.where(is_unseen, of_unseen[:, :, None], chain[:, :, None])
 
     @cached_property
     def _tensor(self) -> FloatArray:
