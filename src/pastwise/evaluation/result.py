@@ -170,8 +170,8 @@ class Evaluation:
         """The alarm, raised or not, with the chance behind it."""
         state = "raised" if self.alarm else "not raised"
         return (
-            f"Alarm {state}: the chance of being worse than acting at random by more than the "
-            f"margin is {100 * self.alarm.chance_of_harm:.1f} % (limit "
+            f"Alarm {state}: the chance of being worse than acting at random by more than "
+            f"{self.alarm.harm:.4g} is {100 * self.alarm.chance_of_harm:.1f} % (limit "
             f"{100 * self.alarm.threshold:g} %)."
         )
 
@@ -218,7 +218,10 @@ class Evaluation:
         """Why the alarm was raised."""
         if self.alarm.chance_of_harm > self.alarm.threshold:
             chance = f"{100 * self.alarm.chance_of_harm:.0f} %"
-            return f"Warning: with a chance of {chance} it is worse than acting at random."
+            return (
+                f"Warning: with a chance of {chance} it is worse than acting at random by more "
+                f"than {self.alarm.harm:.4g}."
+            )
         return "Warning: it may do worse than what was done."
 
     # As data.

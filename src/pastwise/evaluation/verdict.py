@@ -36,9 +36,8 @@ class Thresholds:
     level : float
         Level of the intervals that are reported.
     deciding_level : float
-        Level of the interval that decides a verdict, against any reference. It is higher than that
-        of the reported intervals because a wrong verdict costs more than a missing one: at 0.95,
-        one sample in forty may contradict it.
+        Level of the interval that decides a verdict, against any reference. The default is that of
+        the reported intervals, so that what is shown decides.
     margin_share : float
         Smallest difference that matters, as a share of the range of the utility. One hundredth is
         one epoch in a hundred spent in a preferred state instead of another.
@@ -47,11 +46,12 @@ class Thresholds:
         ``margin_share``.
     min_samples : int
         Fewer samples give no verdict. Below 40, no sample lies outside a 95 % interval.
+    harm_margins : float
+        How many margins worse than acting at random is harm.
     alarm_probability : float
-        The alarm is raised where the new rule is worse than acting at random, by more than the
-        margin, with a larger probability than this. Chosen on ``pastwise study calibration``, with
-        other seeds than those of the published table: with 0.3 it missed a tenth of the harmful
-        cases at 200 records; with 0.2 it was raised in a fifth of the harmless cases at 60 records.
+        The alarm is raised where harm has a larger probability than this. Chosen on the families of
+        ``pastwise study calibration --group chosen``, between harm that is missed and alarms that
+        are false.
     """
 
     level: float = 0.9
@@ -59,13 +59,15 @@ class Thresholds:
     margin_share: float = 0.01
     margin: float | None = None
     min_samples: int = 40
-    alarm_probability: float = 0.25
+    harm_margins: float = 3.0
+    alarm_probability: float = 0.3
 
     def __post_init__(self) -> None:
         require_level("level", self.level)
         require_level("deciding_level", self.deciding_level)
         require_level("alarm_probability", self.alarm_probability)
         require_margin("margin_share", self.margin_share)
+        require_margin("harm_margins", self.harm_margins)
         if self.margin is not None:
             require_margin("margin", self.margin)
         if self.min_samples < 1:
@@ -211,8 +213,10 @@ class Alarm:
     Attributes
     ----------
     chance_of_harm : float
-        Share of the samples in which the rule is worse than acting at random by more than the
-        margin.
+        Share of the samples in which the rule does harm: it is worse than acting at random by more
+        than ``harm``.
+    harm : float
+        Smallest difference that is harm, in the unit of the measure.
     threshold : float
         A larger chance raises the alarm.
     worse_than_logged : bool
@@ -220,6 +224,7 @@ class Alarm:
     """
 
     chance_of_harm: float
+    harm: float
     threshold: float
     worse_than_logged: bool
 
@@ -240,8 +245,10 @@ class Alarm:
         to_logged : Comparison
             With what was done.
         """
+        harm = thresholds.harm_margins * margin
         return cls(
-            chance_of_harm=float((to_random < -margin).mean()),
+            chance_of_harm=float((to_random < -harm).mean()),
+            harm=harm,
             threshold=thresholds.alarm_probability,
             worse_than_logged=to_logged.by_the_log == "worse",
         )
