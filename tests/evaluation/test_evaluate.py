@@ -232,7 +232,7 @@ def test_evaluation_is_shown_in_every_form(evaluation: Evaluation) -> None:
     kinds = ["value"] * 5 + ["in-sample value"] * 2
     kinds += ["difference"] * 2 + ["deciding difference"] * 2
     assert frame["quantity"].to_list() == kinds
-    assert frame["level"].to_list() == [0.9] * 9 + [0.95] * 2
+    assert frame["level"].to_list() == [0.9] * 11
     assert "<table>" in evaluation._repr_html_()
     labels = [label.get_text() for label in value_plot(evaluation).axes[0].get_yticklabels()]
     assert labels == list(evaluation.values)

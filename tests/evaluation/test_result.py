@@ -60,21 +60,21 @@ def test_the_sentence_says_that_nothing_is_known() -> None:
             "logged": comparison("logged", 0.0, -0.1, 0.1, "cannot tell"),
             "random": comparison("random", -0.1, -0.2, -0.05, "cannot tell"),
         },
-        alarm=Alarm(0.34, 0.25, worse_than_logged=False),
+        alarm=Alarm(0.34, 0.03, 0.25, worse_than_logged=False),
         samples=30,
     )
     assert unknown.sentence == (
         "The new rule (share of time as wanted 0.464) is not distinguishable from what was done "
         "(0.411; 95 %: -0.100 to +0.100) and not distinguishable from acting at random "
         "(0.300; 95 %: -0.200 to -0.050). This rests on 12 episodes, 440 records. "
-        "Warning: with a chance of 34 % it is worse than acting at random. "
+        "Warning: with a chance of 34 % it is worse than acting at random by more than 0.03. "
         "Only 30 of 400 samples were taken. "
         "Fewer than 40 samples give no verdict."
     )
 
 
 def test_being_worse_than_what_was_done_is_a_warning_of_its_own() -> None:
-    worse = replace(EVALUATION, alarm=Alarm(0.01, 0.25, worse_than_logged=True))
+    worse = replace(EVALUATION, alarm=Alarm(0.01, 0.03, 0.25, worse_than_logged=True))
     assert "Warning: it may do worse than what was done." in worse.sentence
 
 
@@ -107,8 +107,8 @@ def test_margin_and_alarm_are_put_into_words() -> None:
     requested = replace(EVALUATION, margin=0.2, thresholds=Thresholds(margin=0.2))
     assert requested.margin_in_words.endswith("at most 0.2 do not count (margin: as requested).")
     assert EVALUATION.alarm_in_words == (
-        "Alarm not raised: the chance of being worse than acting at random by more than the "
-        "margin is 3.0 % (limit 25 %)."
+        "Alarm not raised: the chance of being worse than acting at random by more than 0.03 "
+        "is 3.0 % (limit 25 %)."
     )
 
 
@@ -173,11 +173,12 @@ def test_the_plain_form_is_json_even_where_estimates_are_undefined() -> None:
     }
     assert content["thresholds"] == {
         "level": 0.9,
-        "deciding_level": 0.95,
+        "deciding_level": 0.9,
         "margin_share": 0.01,
         "margin": None,
         "min_samples": 40,
-        "alarm_probability": 0.25,
+        "harm_margins": 3.0,
+        "alarm_probability": 0.3,
     }
     assert content["estimates"]["importance sampling"] == {
         "mean": None,

@@ -44,7 +44,8 @@ def test_no_difference_is_no_verdict_without_a_margin_either() -> None:
 def test_a_comparison_states_both_intervals_and_the_chance() -> None:
     """Samples 0, 1, ..., 400 shifted down by 39.5: forty of them lie below zero."""
     samples = np.arange(401.0) - 39.5
-    found = Comparison.of_samples("logged", samples, margin=0.0)
+    careful = Thresholds(deciding_level=0.95)
+    found = Comparison.of_samples("logged", samples, 0.0, careful)
     assert found.reference == "logged"
     assert found.chance_better == 361 / 401
     assert found.by_the_log == found.verdict == "cannot tell"
@@ -63,9 +64,9 @@ def test_every_reference_is_decided_at_the_same_level() -> None:
     mostly = np.concatenate([np.full(4, -1.0), np.full(96, 1.0)])
     names = ("logged", "random", "extra")
     differences = dict.fromkeys(names, mostly)
-    careful = compare(differences, margin=0.0)
+    careful = compare(differences, 0.0, Thresholds(deciding_level=0.95))
     assert {name: careful[name].verdict for name in names} == dict.fromkeys(names, "cannot tell")
-    lenient = compare(differences, 0.0, Thresholds(deciding_level=0.9))
+    lenient = compare(differences, margin=0.0)
     assert {name: lenient[name].verdict for name in names} == dict.fromkeys(names, "better")
 
 
@@ -127,18 +128,22 @@ def test_alarm_is_raised_when_harm_is_likely() -> None:
 
 
 def test_alarm_states_the_chance_behind_it() -> None:
-    """30 of 100 samples lie below zero, 20 of them below -0.1."""
-    samples = np.concatenate([np.full(20, -0.2), np.full(10, -0.05), np.full(70, 0.3)])
+    """40 of 100 samples lie below zero, 20 of them below -0.1."""
+    samples = np.concatenate([np.full(20, -0.2), np.full(20, -0.05), np.full(60, 0.3)])
     raised = alarm(samples, samples)
     assert raised.to_dict() == {
         "raised": True,
-        "chance_of_harm": 0.3,
-        "threshold": 0.25,
+        "chance_of_harm": 0.4,
+        "harm": 0.0,
+        "threshold": 0.3,
         "worse_than_logged": False,
     }
-    within_margin = alarm(samples, samples, margin=0.1)
-    assert within_margin.chance_of_harm == 0.2
-    assert not within_margin.raised
+
+    # Harm is worse than acting at random by three margins.
+    of_margin = alarm(samples, samples, margin=0.03)
+    assert of_margin.harm == pytest.approx(0.09)
+    assert of_margin.chance_of_harm == 0.2
+    assert not of_margin.raised
 
 
 def test_being_worse_than_what_was_done_is_alarming_despite_objections() -> None:

@@ -62,7 +62,7 @@ EVALUATION = Evaluation(
         "logged": comparison("logged", 0.053, 0.041, 0.066, "better"),
         "random": comparison("random", 0.164, 0.1, 0.2, "better"),
     },
-    alarm=Alarm(chance_of_harm=0.03, threshold=0.25, worse_than_logged=False),
+    alarm=Alarm(chance_of_harm=0.03, harm=0.03, threshold=0.25, worse_than_logged=False),
     objections=(),
     margin=0.01,
     unit="12 episodes, 440 records",
