@@ -61,7 +61,14 @@ def kept_states(prior: gibbs.Prior, table: IntArray, number: int, seed: int) -> 
         mass=np.empty((size, S), dtype=np.int64),
     )
     gibbs.gibbs(log_of(table), prior, 40, kept, np.random.default_rng(seed))
-    return gibbs.Kept(*(of_all[thinning - 1 :: thinning] for of_all in kept))
+    every = slice(thinning - 1, None, thinning)
+    return gibbs.Kept(
+        tables=kept.tables[every],
+        pull=kept.pull[every],
+        base=kept.base[every],
+        lean=kept.lean[every],
+        mass=kept.mass[every],
+    )
 
 
 class World(NamedTuple):
