@@ -122,6 +122,16 @@ def design_effect(folds: TransitionCounts, *, prior_freedom: float = 20.0) -> fl
         that a short log does not show dependence by chance: with 20, the statistic varies by a
         third of its expectation.
     """
+    statistic, expected = pearson_statistic(folds)
+    ratio = (statistic + prior_freedom) / (expected + prior_freedom)
+    return max(1.0, ratio)
+
+
+def pearson_statistic(folds: TransitionCounts) -> tuple[float, float]:
+    """Pearson's statistic of folds and next states, summed over all rows; and its expectation.
+
+    The expectation is that of independent records, exact for any number of them.
+    """
     rows_per_fold = len(folds.states) * len(folds.actions)
     num_next = len(folds.states)
     row = folds.row % rows_per_fold
@@ -141,5 +151,4 @@ def design_effect(folds: TransitionCounts, *, prior_freedom: float = 20.0) -> fl
     freedom = (num_folds - 1) * (num_ways - 1)
     is_table = freedom > 0
     expected = freedom[is_table] * total[is_table] / (total[is_table] - 1)
-    ratio = (statistic[is_table].sum() + prior_freedom) / (expected.sum() + prior_freedom)
-    return max(1.0, float(ratio))
+    return float(statistic[is_table].sum()), float(expected.sum())
