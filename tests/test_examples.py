@@ -81,7 +81,7 @@ def test_the_migraine_diary_compares_people_and_not_decisions(migraine: str) -> 
 
     # Without an effect and without a reason to object, the interval contains zero.
     assert "objections:  none" in by_chance
-    low, high = by_chance.splitlines()[0].removeprefix(", 95 %: ").split(" to ")
+    low, high = by_chance.splitlines()[0].removeprefix(": ").split(" to ")
     assert float(low) <= 0 <= float(high)
 
 

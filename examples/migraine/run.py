@@ -118,7 +118,7 @@ def show_verdict(title: str, result: Evaluation) -> None:
     deciding = comparison.deciding
     objections = ", ".join(objection.code for objection in result.objections)
     print(f"\n{title}:")
-    print(f"  new rule minus what was done, 95 %: {deciding.low:+.3f} to {deciding.high:+.3f}")
+    print(f"  new rule minus what was done: {deciding.low:+.3f} to {deciding.high:+.3f}")
     print(f"  by the log:  {comparison.by_the_log}")
     print(f"  objections:  {objections or 'none'}")
     print(f"  verdict:     {comparison.verdict}")

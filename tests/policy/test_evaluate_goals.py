@@ -43,7 +43,7 @@ def test_shares_of_time_by_opposite_goals_add_up_to_one(learner: TransferLearner
         {"high": high, "low": low},
         samples=60,
         rules=rules,
-        assumptions=Assumptions(lean_deviation=0),
+        assumptions=Assumptions(lean_mean=0, lean_deviation=0),
     )
     for name in ("new", "logged", "random", "airing"):
         total = results["high"].values[name].mean + results["low"].values[name].mean

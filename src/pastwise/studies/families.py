@@ -1,6 +1,6 @@
 """Families of systems with known truth, on which statements from logs are checked.
 
-A family samples systems of one kind: from a random generator to a `System`, of a size that varies
+A family samples systems of one kind: from a random generator to a ``System``, of a size that varies
 within the family. Two groups are kept apart. Constants of the library may be chosen on families of
 the group *chosen*; published tables are of the group *reported*, which nothing is tuned on. Both
 have systems in which actions have no effect, or hardly any; systems whose episodes end and
