@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import pastwise as pw
+from pastwise.evaluation.verdict import DEFAULT_THRESHOLDS
 from tests.helpers.command import Shell, shell_of
 from tests.helpers.episodes import door_episodes, with_next_states
 
@@ -41,7 +42,8 @@ def test_evaluate_json(policy: str, shell: Shell) -> None:
     assert set(content["differences"]) == {"to_logged", "to_random"}
     assert content["verdict"] == {"logged": "better", "random": "better"}
     assert content["alarm"]["raised"] is False
-    assert content["comparisons"]["logged"]["deciding"]["level"] == 0.95
+    deciding = content["comparisons"]["logged"]["deciding"]
+    assert deciding["level"] == DEFAULT_THRESHOLDS.deciding_level
     assert content["margin"] == pytest.approx(0.01)
     assert content["objections"] == []
     assert content["samples"] == content["samples_requested"] == 200
@@ -74,7 +76,7 @@ def test_a_usable_estimate_is_not_marked(policy: str, shell: Shell) -> None:
     assert "doubly robust" in shown.out
     assert "minus logged" in shown.out
     assert "unusable" not in shown.out
-    assert "New policy minus others: mean and 95 % interval" in shown.out
+    assert "New policy minus others: mean and " in shown.out
     assert "Differences of at most 0.01 do not count (margin: 1 % of the range" in shown.out
     assert "Alarm not raised: the chance of being worse than acting at random" in shown.out
 
