@@ -60,6 +60,17 @@ def test_evaluate_json(policy: str, shell: Shell) -> None:
     assert robust["in_sample"] > robust["mean"]
 
 
+def test_a_log_may_be_said_to_be_held_out(policy: str, shell: Shell) -> None:
+    options = ["--samples", "100", "--horizon", "12", "--importance", "--json"]
+    own = json.loads(shell("evaluate", policy, LOG, *options).out)
+    held_out = json.loads(shell("evaluate", policy, LOG, *options, "--held-out").out)
+    assert set(own["in_sample"]) == {"new", "FPD_learn"}
+    assert set(held_out["in_sample"]) == {"FPD_learn"}
+    assert held_out["values"]["new"] == own["in_sample"]["new"]
+    assert "rule and behaviour" in own["estimates"]["importance sampling"]["assumption"]
+    assert "rule and behaviour" not in held_out["estimates"]["importance sampling"]["assumption"]
+
+
 def test_evaluate_as_text(policy: str, shell: Shell) -> None:
     shown = shell("evaluate", policy, LOG, "--samples", "100", "--importance")
     assert shown.code == 0

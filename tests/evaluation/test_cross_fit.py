@@ -249,6 +249,19 @@ def test_a_rule_is_not_cross_fitted_on_another_log(learner: pw.TransferLearner) 
     assert "FPD_learn" in result.in_sample, "that rule is learned from the log it is judged on"
 
 
+def test_records_that_were_held_out_may_look_as_if_learned_from(
+    learner: pw.TransferLearner,
+) -> None:
+    """Counts do not say whether records are the same; the user does."""
+    held_out = {name: column[:100] for name, column in null_table(0).items()}
+    assert "new" in learner.evaluate(held_out, samples=50).in_sample
+    result = learner.evaluate(held_out, samples=50, learned_from_log=False)
+    assert "new" not in result.in_sample
+    goals = {"other": pw.Goal(prefer={1: 1})}
+    by_goal = learner.evaluate_goals(goals, held_out, samples=50, learned_from_log=False)
+    assert "new" not in by_goal["other"].in_sample
+
+
 def test_results_do_not_depend_on_the_number_of_threads(learner: pw.TransferLearner) -> None:
     one = learner.evaluate(samples=500, threads=1)
     three = learner.evaluate(samples=500, threads=3)

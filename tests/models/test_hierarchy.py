@@ -22,7 +22,7 @@ from pastwise.models.hierarchy import (
 from pastwise.models.samples import DenseSamples, SparseSamples
 from tests.helpers.oracles import counts_of_list, random_rows, simulated_counts
 
-PLAIN = Assumptions(record_share=1.0, lean_deviation=0.0)
+PLAIN = Assumptions(record_share=1.0, lean_mean=0.0, lean_deviation=0.0)
 """Whole records, and chains that do not lean."""
 
 
@@ -57,6 +57,8 @@ def mean_by_integrals(
 ) -> FloatArray:
     """Posterior mean of the rows of two states, by an integral over each chain: [S, A, S].
 
+    Rows that were never seen are on average midway between chain and base.
+
     Parameters
     ----------
     table : [2, A, 2]
@@ -83,7 +85,9 @@ def mean_by_integrals(
                 evidence = quad(density, 0, 1, limit=400)[0]
                 of_chain = quad(lambda p, f=density: p * f(p), 0, 1, limit=400)[0] / evidence
                 records = table[s].sum(axis=-1)
-                mean[s] = (table[s, :, 0] + mass * of_chain) / (records + mass)
+                of_unseen = 0.5 * of_chain + 0.5 * base[s, 0]
+                start = np.where(records > 0, of_chain, of_unseen)
+                mean[s] = (table[s, :, 0] + mass * start) / (records + mass)
                 total += np.log(evidence)
             log_evidence.append(total)
             means.append(mean)

@@ -315,6 +315,12 @@ def _show_policy(summary: PolicySummary, output: Path | None, as_json: bool) -> 
     "--propensity", help="With --importance: column with the probability of the logged action."
 )
 @click.option(
+    "--held-out",
+    is_flag=True,
+    help="The policy was not learned from this log. By default it was, if it has seen each "
+    "transition at least as often as the log has it.",
+)
+@click.option(
     "--by",
     "by_goals",
     metavar="NAME=FILE",
@@ -331,6 +337,7 @@ def evaluate(
     margin: float | None,
     importance: bool,
     propensity: str | None,
+    held_out: bool,
     by_goals: tuple[str, ...],
     as_json: bool,
 ) -> int:
@@ -366,12 +373,14 @@ def evaluate(
         judged_by = load_counts(log)[0] if is_counts_file(log) else learner.read(log)
 
     # Compare on sampled models, by the policy's own goal and by the others.
+    learned_from_log = False if held_out else None
     with progress("Sampling", samples * (1 + len(other_goals))) as advance:
         options: dict[str, Any] = {
             "horizon": horizon,
             "samples": samples,
             "seed": seed,
             "margin": margin,
+            "learned_from_log": learned_from_log,
             "on_step": advance,
         }
         result = learner.evaluate(judged_by, **options)
@@ -382,7 +391,9 @@ def evaluate(
     # Estimates from episodes, over the same horizon.
     if needs_episodes:
         with _warning_lines(), spinner("Reading episodes"):
-            estimates = learner.estimates(log, result.horizon, propensity)
+            estimates = learner.estimates(
+                log, result.horizon, propensity, learned_from_log=learned_from_log
+            )
         result = replace(result, estimates=estimates)
 
     if as_json:

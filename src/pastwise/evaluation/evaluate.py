@@ -179,16 +179,19 @@ def evaluate_rule(
         threads=threads,
     )
     values = {name: sampled[name] for name in ("new", LOGGED, *sampled.names)}
-    in_sample = {}
+    uncorrected = {name: values[name] for name in flattery}
     for name, of_samples in flattery.items():
-        in_sample[name] = Interval.of_samples(values[name], thresholds.level)
         values[name] = values[name] - 0.5 * np.resize(of_samples, sampled.number)
     differences = {}
     for name in (LOGGED, "random", *extra_rules):
         differences[name] = stretched(values["new"] - values[name], assumptions.stretch)
+
+    # Intervals of the values, which stay within what is possible.
     lowest, highest = criterion.possible_range
-    for name, of_samples in values.items():
-        values[name] = np.clip(stretched(of_samples, assumptions.stretch), lowest, highest)
+
+    def interval(of_samples: FloatArray) -> Interval:
+        possible = np.clip(stretched(of_samples, assumptions.stretch), lowest, highest)
+        return Interval.of_samples(possible, thresholds.level)
 
     # Where the rules go, and whether the log can say anything about that.
     visits = {}
@@ -202,9 +205,8 @@ def evaluate_rule(
     comparisons = compare(differences, smallest, thresholds, is_fair=not found)
     alarm = Alarm.of_samples(differences["random"], comparisons[LOGGED], smallest, thresholds)
 
-    level = thresholds.level
     return Evaluation(
-        values={name: Interval.of_samples(of, level) for name, of in values.items()},
+        values={name: interval(of_samples) for name, of_samples in values.items()},
         comparisons=comparisons,
         alarm=alarm,
         objections=found,
@@ -218,7 +220,7 @@ def evaluate_rule(
         samples_requested=sampled.requested,
         thresholds=thresholds,
         visits={name: _by_state(shares, log) for name, shares in visits.items()},
-        in_sample=in_sample,
+        in_sample={name: interval(of_samples) for name, of_samples in uncorrected.items()},
         backend=backend,
     )
 

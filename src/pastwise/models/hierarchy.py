@@ -126,6 +126,7 @@ class Assumptions:
                 raise ParameterError(f"{name} must be positive numbers, at least one")
         require_number("lean_deviation", self.lean_deviation, 0, 100)
         require_number("far_share", self.far_share, 0, 1)
+        require_number("stretch", self.stretch, 0, 100)
 
     @property
     def leans(self) -> FloatArray:

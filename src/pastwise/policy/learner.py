@@ -498,7 +498,12 @@ class TransferLearner:
         return Explanation(states.labels[s], policy.settings.method.name, reasons)
 
     def evaluate(
-        self, log: Any = None, *, initial: Mapping[Label, float] | None = None, **options: Any
+        self,
+        log: Any = None,
+        *,
+        initial: Mapping[Label, float] | None = None,
+        learned_from_log: bool | None = None,
+        **options: Any,
     ) -> Evaluation:
         """Whether the rule is better than what was done and than random actions.
 
@@ -512,12 +517,16 @@ class TransferLearner:
             `evaluation.cross_fit`. Objections that concern episodes need more than counts.
         initial : states with probabilities, optional
             Where episodes start; by default as in the log, see `evaluation.criterion.log_starts`.
+        learned_from_log : bool, optional
+            Whether the rule was learned from the records of the log. By default: if the policy has
+            seen each transition at least as often as the log has it. The log of a small system may
+            look so by chance: give False for records that were held out.
         options
             ``horizon``, ``samples``, ``rules``, ``seed``, ``margin``, ``thresholds``,
             ``assumptions``, ``max_states``, ``on_step``, ``should_stop``; see
             `evaluation.evaluate.evaluate_rule`.
         """
-        judge = self._judge(log, initial, options)
+        judge = self._judge(log, initial, learned_from_log, options)
         return judge(self._fitted.settings.goal)
 
     def evaluate_goals(
@@ -526,6 +535,7 @@ class TransferLearner:
         log: Any = None,
         *,
         initial: Mapping[Label, float] | None = None,
+        learned_from_log: bool | None = None,
         **options: Any,
     ) -> dict[str, Evaluation]:
         """The same rule judged by several goals: whether it is better by each of them.
@@ -538,7 +548,7 @@ class TransferLearner:
         ----------
         goals : name -> Goal
             What to judge the rule by; the learner's own goal only if it is among them.
-        log, initial, options
+        log, initial, learned_from_log, options
             As in `evaluate`; with ``rules``, all rules are compared by all goals.
 
         Returns
@@ -555,7 +565,7 @@ class TransferLearner:
             except GoalError as error:
                 raise GoalError(f"goal {name!r}: {error}", error.part) from None
 
-        judge = self._judge(log, initial, options)
+        judge = self._judge(log, initial, learned_from_log, options)
         results: dict[str, Evaluation] = {}
         for name, goal in goals.items():
             results[name] = judge(goal)
@@ -564,13 +574,18 @@ class TransferLearner:
         return results
 
     def _judge(
-        self, log: Any, initial: Mapping[Label, float] | None, options: Mapping[str, Any]
+        self,
+        log: Any,
+        initial: Mapping[Label, float] | None,
+        learned_from_log: bool | None,
+        options: Mapping[str, Any],
     ) -> Callable[[Goal], Evaluation]:
         """The evaluation of the rule by any goal, on a log that is read once."""
         policy = self._fitted
         require_state_limit(len(policy.log.states), options.get("max_states", MAX_STATES))
         counts, episodes = self._judged_by(log)
-        is_own_log = log is None or self.counts_.total().contains(counts)
+        if learned_from_log is None:
+            learned_from_log = log is None or self.counts_.total().contains(counts)
         start = None
         if initial is not None:
             start = np.zeros(len(counts.states))
@@ -583,7 +598,7 @@ class TransferLearner:
                 goal,
                 counts,
                 start,
-                learn_without=policy.rule_without if is_own_log else None,
+                learn_without=policy.rule_without if learned_from_log else None,
                 backend=policy.backend,
                 **{"episodes": episodes, **options},
             )
