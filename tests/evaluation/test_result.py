@@ -153,6 +153,7 @@ def test_the_plain_form_is_json_even_where_estimates_are_undefined() -> None:
     assert content["alarm"] == {
         "raised": False,
         "chance_of_harm": 0.03,
+        "harm": 0.03,
         "threshold": 0.25,
         "worse_than_logged": False,
     }
