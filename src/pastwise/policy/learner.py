@@ -637,7 +637,7 @@ class TransferLearner:
     ) -> dict[str, Estimate]:
         """What the episodes of a log say about the rule: importance sampling and doubly robust.
 
-        Whatever is learned for the estimates comes from other episodes than it is judged by.
+        What is learned for the estimates comes from other episodes than it is judged by.
         ``dataclasses.replace(evaluation, estimates=...)`` puts the result next to the values on
         sampled models.
 
