@@ -103,7 +103,8 @@ class Criterion:
         highest = float(self.utility.max())
         if self.ends is None:
             return lowest, highest
-        before_end = np.delete(self.utility, self.ends, axis=-1)
+        by_next_state = self.utility * np.ones(len(self.initial))
+        before_end = np.delete(by_next_state, self.ends, axis=-1)
         if before_end.any():
             return -np.inf, np.inf
         return min(lowest, 0.0), max(highest, 0.0)

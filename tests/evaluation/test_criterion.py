@@ -1,0 +1,123 @@
+"""What a rule is judged by: starts, horizon, range, and states that the log does not have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import pastwise as pw
+from pastwise._numerics.arrays import FloatArray
+from pastwise.data.counts import TransitionCounts
+from pastwise.evaluation.criterion import Criterion, UnseenStates, log_starts
+from tests.helpers.evaluations import episode_summary
+from tests.helpers.oracles import counts_of_list
+
+LOOP = counts_of_list([(0, 0, 1), (1, 1, 0), (0, 1, 1), (1, 0, 1)], 2, 2)
+"""A log that goes on for ever."""
+
+ENDING = counts_of_list([(0, 0, 1), (1, 0, 2), (0, 1, 1), (1, 1, 3), (1, 0, 3)], 4, 2).ending_in(
+    np.array([2, 3])
+)
+"""Three episodes, two from state 0 and one from state 1, that end in 2 or 3."""
+
+
+# Starts and horizon.
+
+
+def test_episodes_start_where_the_log_says() -> None:
+    episodes = replace(episode_summary(LOOP, [3, 4]), starts=np.array([1, 6]))
+    np.testing.assert_array_equal(log_starts(LOOP, episodes), [1, 6])
+
+
+def test_without_episodes_they_start_where_more_departs_than_arrives() -> None:
+    np.testing.assert_array_equal(log_starts(ENDING), [2, 1, 0, 0])
+
+
+def test_a_log_without_ends_is_one_trajectory() -> None:
+    np.testing.assert_array_equal(log_starts(LOOP), [2, 2])
+
+
+def test_where_episodes_start_is_uncertain() -> None:
+    """Of 7 episodes, 6 start in state 1: a Dirichlet of those numbers; 4,000 samples."""
+    episodes = replace(episode_summary(LOOP, [3, 4]), starts=np.array([1, 6]))
+    criterion = Criterion.of(pw.Goal(prefer={1: 1}), LOOP, episodes=episodes)
+    sampled = criterion.sample_initial(4000, np.random.default_rng(0))
+    np.testing.assert_allclose(sampled.sum(axis=-1), 1)
+    assert sampled[:, 1].mean() == pytest.approx(6 / 7, abs=0.02)
+    assert sampled[:, 1].std() == pytest.approx(np.sqrt(6 / 49 / 8), rel=0.1)
+
+
+def test_a_given_start_is_certain() -> None:
+    initial = np.array([0.25, 0.75])
+    criterion = Criterion.of(pw.Goal(prefer={1: 1}), LOOP, initial=initial)
+    sampled = criterion.sample_initial(10, np.random.default_rng(0))
+    np.testing.assert_array_equal(np.broadcast_to(sampled, (10, 2)), np.tile(initial, (10, 1)))
+
+
+def test_the_horizon_is_that_of_the_episodes() -> None:
+    goal = pw.Goal(prefer={1: 1})
+    episodes = replace(episode_summary(LOOP, [3, 4]), median=12)
+    assert Criterion.of(goal, LOOP, episodes=episodes).horizon == 12
+    assert Criterion.of(goal, LOOP, episodes=episodes, horizon=5).horizon == 5
+    assert Criterion.of(goal, LOOP).horizon == 100
+
+
+def test_episodes_that_end_are_followed_beyond_the_longest() -> None:
+    goal = pw.Goal(prefer={2: 1})
+    episodes = replace(episode_summary(ENDING, [3, 2]), median=2, longest=700)
+    criterion = Criterion.of(goal, ENDING, episodes=episodes)
+    assert criterion.measure == "chance of ending well"
+    assert criterion.horizon == 700
+
+
+# What is possible.
+
+
+@pytest.mark.parametrize(
+    ("goal", "counts", "possible"),
+    [
+        (pw.Goal(prefer={1: 1}), LOOP, (0.0, 1.0)),
+        (pw.Goal(reward={0: -2.0, 1: 3.0}), LOOP, (-2.0, 3.0)),
+        (pw.Goal(prefer={2: 1}), ENDING, (0.0, 1.0)),
+        (pw.Goal(reward={2: 5.0, 3: 2.0}), ENDING, (0.0, 5.0)),
+        (pw.Goal(reward={1: -1.0, 2: 5.0}), ENDING, (-np.inf, np.inf)),
+        (pw.Goal(prefer_actions={0: 1}), ENDING, (-np.inf, np.inf)),
+        (pw.Goal(reward={0: {1: 1.0}}), ENDING, (-np.inf, np.inf)),
+    ],
+)
+def test_means_and_single_rewards_are_bounded_and_totals_are_not(
+    goal: pw.Goal, counts: TransitionCounts, possible: tuple[float, float]
+) -> None:
+    assert Criterion.of(goal, counts).possible_range == possible
+
+
+@pytest.mark.parametrize("end", ["aground", "port"])
+def test_a_total_of_actions_may_exceed_that_of_one_step(end: str) -> None:
+    """Every episode has four steps; the end comes first or last among the labels."""
+    log: dict[str, list[str]] = {"s": ["open sea"] * 400, "a": ["sail", "row"] * 200}
+    log["n"] = ["open sea", "open sea", "open sea", end] * 100
+    learner = pw.TransferLearner(pw.Goal(prefer_actions={"sail": 1}))
+    learner.fit(log, state="s", action="a", next_state="n", terminal=end)
+    result = learner.evaluate(samples=100)
+    assert result.measure == "total utility of an episode"
+    assert result.values["logged"].mean == pytest.approx(2, abs=0.5)
+
+
+# States that the log does not have.
+
+
+def test_states_left_once_count() -> None:
+    unseen = UnseenStates.of(counts_of_list([(0, 0, 1), (0, 1, 2), (1, 0, 0), (3, 0, 0)], 5, 2))
+    assert (unseen.once, unseen.records) == (2, 4)
+
+
+def shares(once: int, records: int) -> FloatArray:
+    return UnseenStates(once, records).sample_share(5000, np.random.default_rng(1))
+
+
+def test_the_share_of_unseen_states_is_that_of_good_and_turing() -> None:
+    assert shares(5, 200).mean() == pytest.approx(5 / 201, rel=0.1)
+    assert not shares(0, 200).any()
+    assert (shares(3, 3) <= 1).all()
