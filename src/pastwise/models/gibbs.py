@@ -14,19 +14,34 @@ Import this module where it is needed, not at the top of a module: numba takes a
 
 from __future__ import annotations
 
-from math import lgamma
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray
 from pastwise._numerics.compilation import compiled
+from pastwise._numerics.vector_math import exp
+from pastwise._numerics.vector_math import log as ln
 
 SMALLEST = 1e-12
 """Smallest concentration; what underflows below it counts as this."""
 
 PRODUCT_UP_TO = 12
-"""Up to this many factors a product stays far from overflow, and is faster than two lgammas."""
+"""Factors of a rising factorial that are multiplied; the others follow from Stirling's series,
+whose error is below 1e-10 there."""
+
+FAR_FROM_OVERFLOW = 1e150
+"""Products are kept below this number and above its inverse; the factors of one transition may then
+be multiplied without a test."""
+
+HALF_LN_2_PI = 0.5 * math.log(2 * math.pi)
+
+STICKS_FROM = 32
+"""From this many entries on a chain is sampled by breaking sticks, which is faster then."""
+
+SHORTEST_STICK = 1e-4
+"""Share of the base's part of a chain that is not broken any further: a single entry gets it."""
 
 TABLES_UP_TO = 2000
 """Customers seated one by one; further tables are added by their expected number."""
@@ -74,8 +89,8 @@ class Prior(NamedTuple):
     ----------
     first : [S + 1]
         First entry of each state's chain.
-    bases : [B, entries]
-        Base measures of the chains.
+    bases, cumulative : [B, entries]
+        Base measures of the chains, and their sums up to each entry of a state.
     pull : [K]
         Grid of the pull of the base, in records.
     mass : [G]
@@ -95,6 +110,7 @@ class Prior(NamedTuple):
 
     first: IntArray
     bases: FloatArray
+    cumulative: FloatArray
     pull: FloatArray
     mass: FloatArray
     mass_weight: FloatArray
@@ -125,14 +141,24 @@ class Kept(NamedTuple):
 
 
 @compiled
+def _stirling(x: float) -> float:
+    """Ln Gamma(x) for x >= 8, by Stirling's series."""
+    inverse = 1 / x
+    square = inverse * inverse
+    series = inverse * (1 / 12 - square * (1 / 360 - square / 1260))
+    return (x - 0.5) * ln(x) - x + HALF_LN_2_PI + series
+
+
+@compiled
 def log_rising(start: float, steps: int) -> float:
     """Ln of start (start + 1) ... (start + steps - 1), which is ln Gamma(start + steps) / Gamma."""
-    if steps > PRODUCT_UP_TO:
-        return lgamma(start + steps) - lgamma(start)
     product = 1.0
-    for i in range(steps):
+    for i in range(min(steps, PRODUCT_UP_TO)):
         product *= start + i
-    return float(np.log(product))
+    result = float(np.log(product))
+    if steps > PRODUCT_UP_TO:
+        result += _stirling(start + steps) - _stirling(start + PRODUCT_UP_TO)
+    return result
 
 
 @compiled
@@ -193,26 +219,79 @@ def standardise(prior: Prior, chain: FloatArray, out: FloatArray) -> None:
 
 
 @compiled
+def _tilt(z: float, tilt: float) -> float:
+    """exp(tilt * z), relative to the largest possible one."""
+    return exp(tilt * z - abs(tilt) * LARGEST_LEAN)
+
+
+@compiled
+def _tilted_total(chain: FloatArray, z: FloatArray, tilt: float, tilted: FloatArray) -> float:
+    """Sum of chain * `_tilt` (z) over the entries of a state; ``tilted`` is overwritten."""
+    # Two loops, since a sum does not become vector instructions.
+    for j in range(len(chain)):
+        tilted[j] = chain[j] * _tilt(z[j], tilt)
+    total = 0.0
+    for j in range(len(chain)):
+        total += tilted[j]
+    return total
+
+
+@compiled
 def _lean_chains(
     log: Log, prior: Prior, chain: FloatArray, z: FloatArray, lean: float, out: FloatArray
 ) -> None:
     """Probability of each transition under its state's chain, leaning by its row's rarity: [E]."""
     norm = np.empty(log.row_records.shape[1])
+    tilted = np.empty(len(chain))
     for s in range(len(log.first) - 1):
         if log.first[s] == log.first[s + 1]:
             continue
+
+        # What makes each leaning chain sum to one; rows of as many records have the same.
+        here = slice(prior.first[s], prior.first[s + 1])
+        records = log.row_records[s]
         for a in range(len(norm)):
-            norm[a] = 0.0
-            if log.row_records[s, a] > 0:
+            if records[a] == 0:
+                continue
+            same = 0
+            while records[same] != records[a]:
+                same += 1
+            if same < a:
+                norm[a] = norm[same]
+            else:
                 tilt = lean * prior.rarity[s, a]
-                for j in range(prior.first[s], prior.first[s + 1]):
-                    if chain[j] > NEGLIGIBLE:
-                        norm[a] += chain[j] * np.exp(tilt * z[j])
+                norm[a] = max(_tilted_total(chain[here], z[here], tilt, tilted[here]), 1e-300)
+
+        # The transitions.
         for e in range(log.first[s], log.first[s + 1]):
             a = log.action[e]
             j = log.place[e]
-            tilted = chain[j] * np.exp(lean * prior.rarity[s, a] * z[j])
-            out[e] = max(tilted / max(norm[a], SMALLEST), SMALLEST)
+            of_entry = chain[j] * _tilt(z[j], lean * prior.rarity[s, a])
+            out[e] = max(of_entry / norm[a], SMALLEST)
+
+
+@compiled
+def _log_rising_of_state(log: Log, s: int, mass: float, leaning: FloatArray) -> float:
+    """Sum of share * `log_rising` (mass * leaning, records) over the transitions of a state.
+
+    Factors of several transitions are multiplied before the logarithm is taken.
+    """
+    total = 0.0
+    product = 1.0
+    share = log.row_share
+    for e in range(log.first[s], log.first[s + 1]):
+        is_far = 1 / FAR_FROM_OVERFLOW < product < FAR_FROM_OVERFLOW
+        if log.share[e] != share or not is_far:
+            total += share * np.log(product)
+            product = 1.0
+            share = log.share[e]
+        start = max(mass * leaning[e], SMALLEST)
+        steps = log.records[e]
+        for i in range(min(steps, PRODUCT_UP_TO)):
+            product *= start + i
+        if steps > PRODUCT_UP_TO:
+            total += share * (_stirling(start + steps) - _stirling(start + PRODUCT_UP_TO))
+    return float(total + share * np.log(product))
 
 
 @compiled
@@ -220,10 +299,7 @@ def _log_likelihood(log: Log, prior: Prior, mass: IntArray, leaning: FloatArray)
     """Log-likelihood of the log given chains and masses, up to what does not depend on chains."""
     total = 0.0
     for s in range(len(log.first) - 1):
-        m = prior.mass[mass[s]]
-        for e in range(log.first[s], log.first[s + 1]):
-            rising = log_rising(max(m * leaning[e], SMALLEST), log.records[e])
-            total += log.share[e] * rising
+        total += _log_rising_of_state(log, s, prior.mass[mass[s]], leaning)
     return total
 
 
@@ -259,31 +335,44 @@ def _sample_lean(
 
 
 @compiled
+def _log_rising_of_rows(log: Log, prior: Prior) -> FloatArray:
+    """Sum of share * `log_rising` (mass, records) over the rows of each state: [S, G]."""
+    S, A = log.row_records.shape
+    total = np.zeros((S, len(prior.mass)))
+    for s in range(S):
+        for g in range(len(prior.mass)):
+            for a in range(A):
+                total[s, g] += log_rising(prior.mass[g], log.row_records[s, a])
+            total[s, g] *= log.row_share
+    return total
+
+
+@compiled
 def _sample_masses(
     log: Log,
     prior: Prior,
+    of_rows: FloatArray,
     weight: FloatArray,
     leaning: FloatArray,
     mass: IntArray,
     rng: np.random.Generator,
 ) -> None:
-    """The mass of each state, and then the weights of the masses."""
-    grid = prior.mass
+    """The mass of each state, and then the weights of the masses.
+
+    Parameters
+    ----------
+    of_rows : [S, G]
+        See `_log_rising_of_rows`.
+    """
     number = prior.mass_weight.copy()
-    log_weight = np.empty(len(grid))
+    prior_log_weight = np.log(np.maximum(weight, 1e-300))
+    log_weight = np.empty(len(weight))
     for s in range(len(log.first) - 1):
         if not prior.is_open[s]:
             continue
-        for g in range(len(grid)):
-            m = grid[g]
-            total = np.log(max(weight[g], 1e-300))
-            for a in range(log.row_records.shape[1]):
-                if log.row_records[s, a] > 0:
-                    total -= log.row_share * log_rising(m, log.row_records[s, a])
-            for e in range(log.first[s], log.first[s + 1]):
-                rising = log_rising(max(m * leaning[e], SMALLEST), log.records[e])
-                total += log.share[e] * rising
-            log_weight[g] = total
+        for g in range(len(weight)):
+            of_transitions = _log_rising_of_state(log, s, prior.mass[g], leaning)
+            log_weight[g] = prior_log_weight[g] + of_transitions - of_rows[s, g]
         mass[s] = _choose(log_weight, rng)
         number[mass[s]] += 1
     sample_dirichlet(number, weight, rng)
@@ -312,27 +401,121 @@ def _sample_tables(
 
 
 @compiled
-def _sample_pull(prior: Prior, tables: FloatArray, rng: np.random.Generator) -> tuple[int, int]:
-    """The pull of the base measure and which base it is, given the tables."""
-    num_bases = len(prior.bases)
-    log_weight = np.zeros(len(prior.pull) * num_bases)
+def _sum_log_gamma(pull: float, base: FloatArray, tables: FloatArray) -> float:
+    """Sum of ln Gamma(pull * base + tables), by Stirling's series of eight more.
+
+    Written out in one loop without branches and sums, which becomes vector instructions.
+    """
+    of_entries = np.empty(len(base))
+    for j in range(len(base)):
+        x = max(pull * base[j], SMALLEST) + tables[j]
+        product = x * (x + 1) * (x + 2) * (x + 3) * (x + 4) * (x + 5) * (x + 6) * (x + 7)
+        y = x + 8
+        inverse = 1 / y
+        square = inverse * inverse
+        series = inverse * (1 / 12 - square * (1 / 360 - square / 1260))
+        of_entries[j] = (y - 0.5) * ln(y) - y + HALF_LN_2_PI + series - ln(product)
+    total = 0.0
+    for j in range(len(base)):
+        total += of_entries[j]
+    return total
+
+
+@compiled
+def _log_gamma_of_bases(prior: Prior, bases: FloatArray) -> FloatArray:
+    """Sum of ln Gamma(pull * base) over the entries with tables: [K, B]."""
+    total = np.zeros((len(prior.pull), len(bases)))
+    none = np.zeros(bases.shape[1])
     for k in range(len(prior.pull)):
+        for b in range(len(bases)):
+            total[k, b] = _sum_log_gamma(prior.pull[k], bases[b], none)
+    return total
+
+
+@compiled
+def _sample_pull(
+    prior: Prior,
+    bases: FloatArray,
+    of_bases: FloatArray,
+    tables: FloatArray,
+    of_states: FloatArray,
+    base: int,
+    rng: np.random.Generator,
+) -> tuple[int, int]:
+    """The pull of the base measure given the base and the tables, then the base given the pull.
+
+    Parameters
+    ----------
+    bases : [B, number]
+        Base measures of the entries with tables.
+    of_bases : [K, B]
+        See `_log_gamma_of_bases`.
+    tables : [number]
+        Of the entries that have any.
+    of_states : [S]
+        Tables of each state.
+    """
+    whole = np.ones(len(of_states))
+    none = np.zeros(len(of_states))
+    of_pull = -of_bases[:, base]
+    for k in range(len(of_pull)):
         pull = prior.pull[k]
-        of_states = 0.0
-        for s in range(len(prior.first) - 1):
-            total = 0.0
-            for j in range(prior.first[s], prior.first[s + 1]):
-                total += tables[j]
-            of_states += lgamma(pull) - lgamma(pull + total)
-        for b in range(num_bases):
-            of_entries = of_states
-            for j in range(len(tables)):
-                if tables[j] > 0:
-                    start = max(pull * prior.bases[b, j], SMALLEST)
-                    of_entries += lgamma(start + tables[j]) - lgamma(start)
-            log_weight[k * num_bases + b] = of_entries
-    chosen = _choose(log_weight, rng)
-    return chosen // num_bases, chosen % num_bases
+        of_pull[k] += _sum_log_gamma(pull, whole, none)
+        of_pull[k] -= _sum_log_gamma(pull, whole, of_states)
+        of_pull[k] += _sum_log_gamma(pull, bases[base], tables)
+    chosen = _choose(of_pull, rng)
+
+    of_base = -of_bases[chosen]
+    for b in range(len(of_base)):
+        of_base[b] += _sum_log_gamma(prior.pull[chosen], bases[b], tables)
+    return chosen, _choose(of_base, rng)
+
+
+@compiled
+def _break_sticks(
+    cumulative: FloatArray, pull: float, out: FloatArray, rng: np.random.Generator
+) -> None:
+    """Add a gamma-distributed part, spread as Dirichlet(pull * base), to the entries of a state.
+
+    A Dirichlet is a Dirichlet process on few points. Sethuraman's construction of it breaks shares
+    of Beta(1, pull) off what is left, each for an entry sampled from the base.
+
+    Parameters
+    ----------
+    cumulative : [entries of the state]
+        Sums of the base up to each entry.
+    """
+    left = rng.standard_gamma(pull)
+    enough = SHORTEST_STICK * left
+    while left > 0:
+        target = rng.random() * cumulative[-1]
+        j = min(np.searchsorted(cumulative, target, side="right"), len(out) - 1)
+        rest = left * np.exp(-rng.standard_exponential() / pull)
+        if rest < enough:
+            rest = 0.0
+        out[j] += left - rest
+        left = rest
+
+
+@compiled
+def _sample_long_chain(
+    tables: FloatArray,
+    pull: float,
+    cumulative: FloatArray,
+    out: FloatArray,
+    rng: np.random.Generator,
+) -> None:
+    """The chain of one state, Dirichlet(tables + pull * base), as a mixture of the two parts."""
+    for j in range(len(out)):
+        out[j] = rng.standard_gamma(tables[j]) if tables[j] > 0 else 0.0
+    _break_sticks(cumulative, pull, out, rng)
+    total = out.sum()
+    if total > 0:
+        out /= total
+    else:
+        # The pull's part underflowed and there is no other.
+        target = rng.random() * cumulative[-1]
+        out[min(np.searchsorted(cumulative, target, side="right"), len(out) - 1)] = 1.0
 
 
 @compiled
@@ -340,14 +523,20 @@ def sample_chains(
     prior: Prior,
     tables: FloatArray,
     pull: float,
-    base: FloatArray,
+    base: int,
     chain: FloatArray,
     rng: np.random.Generator,
 ) -> None:
-    """The chain of each state given its tables: [entries]."""
+    """The chain of each state given its tables: [entries]; zero for terminal states."""
     for s in range(len(prior.first) - 1):
         here = slice(prior.first[s], prior.first[s + 1])
-        sample_dirichlet(pull * base[here] + tables[here], chain[here], rng)
+        out = chain[here]
+        if not prior.is_open[s]:
+            out[:] = 0.0
+        elif len(out) < STICKS_FROM:
+            sample_dirichlet(pull * prior.bases[base, here] + tables[here], out, rng)
+        else:
+            _sample_long_chain(tables[here], pull, prior.cumulative[base, here], out, rng)
 
 
 @compiled
@@ -365,16 +554,25 @@ def gibbs(log: Log, prior: Prior, burn_in: int, kept: Kept, rng: np.random.Gener
     tables = np.zeros(num_entries)
     for e in range(len(log.place)):
         tables[log.place[e]] += log.share[e] * log.records[e]
+    of_rows = _log_rising_of_rows(log, prior)
+    seen = np.flatnonzero(tables)
+    bases_of_seen = np.ascontiguousarray(prior.bases[:, seen])
+    of_bases = _log_gamma_of_bases(prior, bases_of_seen)
     chain = np.empty(num_entries)
-    sample_chains(prior, tables, prior.pull[pull], prior.bases[base], chain, rng)
+    sample_chains(prior, tables, prior.pull[pull], base, chain, rng)
 
     leaning = np.empty(len(log.place))
+    tables_of_state = np.empty(num_states)
     for sweep in range(burn_in + len(kept.pull)):
         lean = _sample_lean(log, prior, mass, chain, lean, leaning, rng)
-        _sample_masses(log, prior, weight, leaning, mass, rng)
+        _sample_masses(log, prior, of_rows, weight, leaning, mass, rng)
         _sample_tables(log, prior, mass, leaning, tables, rng)
-        pull, base = _sample_pull(prior, tables, rng)
-        sample_chains(prior, tables, prior.pull[pull], prior.bases[base], chain, rng)
+        for s in range(num_states):
+            tables_of_state[s] = tables[prior.first[s] : prior.first[s + 1]].sum()
+        pull, base = _sample_pull(
+            prior, bases_of_seen, of_bases, tables[seen], tables_of_state, base, rng
+        )
+        sample_chains(prior, tables, prior.pull[pull], base, chain, rng)
         if sweep >= burn_in:
             h = sweep - burn_in
             kept.tables[h] = tables
@@ -441,7 +639,7 @@ def _sample_lines(
     z = np.empty(len(column_of_entry))
     chain = np.empty(len(column_of_entry))
     base = prior.bases[kept.base[h]]
-    sample_chains(prior, kept.tables[h], prior.pull[kept.pull[h]], base, chain, rng)
+    sample_chains(prior, kept.tables[h], prior.pull[kept.pull[h]], kept.base[h], chain, rng)
     standardise(prior, chain, z)
     strangeness = rng.random()
 

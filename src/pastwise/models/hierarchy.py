@@ -168,6 +168,13 @@ class ChainSupport:
         """State of each entry: [entries]."""
         return np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
 
+    @cached_property
+    def cumulative(self) -> FloatArray:
+        """Sums of the base measures up to each entry of a state: [B, entries]."""
+        total = np.cumsum(self.bases, axis=1)
+        before = (total - self.bases)[:, self.first[:-1]]
+        return np.asarray(total - before[:, self.state])
+
     def sum_by_state(self, values: FloatArray) -> FloatArray:
         """Sum of one number per entry over each state: [entries] -> [S]."""
         return np.add.reduceat(values, self.first[:-1])
@@ -351,7 +358,7 @@ class TransitionPosterior:
             action=counts.action,
             place=place,
             records=records.astype(np.int64),
-            share=self._records / records,
+            share=self._record_share * (counts.weight / records),
             row_records=row_records.astype(np.int64).reshape(shape),
             row_share=self._record_share,
         )
@@ -377,6 +384,7 @@ class TransitionPosterior:
         return gibbs.Prior(
             first=support.first,
             bases=support.bases,
+            cumulative=support.cumulative,
             pull=np.asarray(assumptions.pulls, dtype=np.float64),
             mass=masses,
             mass_weight=assumptions.mass_concentration * normalise(masses**assumptions.mass_power),
