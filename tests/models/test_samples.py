@@ -5,7 +5,7 @@ import pytest
 
 from pastwise._numerics.arrays import FloatArray
 from pastwise.models.hierarchy import TransitionPosterior
-from pastwise.models.samples import DenseSamples, SampledModels, SparseSamples
+from pastwise.models.samples import DenseSamples, Epochs, SampledModels, SparseSamples
 from tests.helpers.oracles import random_rows, simulated_counts
 
 A = 2
@@ -28,26 +28,28 @@ def test_models_sampled_together_are_kept_apart() -> None:
     assert len({row.tobytes() for row in rows}) == 7
 
     table = rng.random((states, A, states))
-    value = rng.random((7, states, 4))
     rules = random_rows(rng, 3, states, A)
+    own_rules = random_rows(rng, 7, 3, states, A)
     allowed = rng.random((states, A)) < 0.8
-    rules[0] = np.eye(A)[0]
     allowed[:, 0] = True
     now = np.einsum("dsan,san->dsa", rows, table)
-    after = now[..., None] + np.einsum("dsan,dnp->dsap", rows, value)
-    best = np.where(allowed, after[..., -1], -np.inf).max(axis=-1, keepdims=True)
-    before = np.concatenate([np.einsum("psa,dsap->dsp", rules, after[..., :-1]), best], axis=-1)
+    two_epochs = Epochs(2, np.ones(states))
+
+    # Two epochs of rules, the same on all models or of each model's own; and the best.
+    expected = []
+    for each_rules in (np.broadcast_to(rules, own_rules.shape), own_rules):
+        last = np.einsum("dpsa,dsa->dsp", each_rules, now)
+        after = now[..., None] + np.einsum("dsan,dnp->dsap", rows, last)
+        expected.append(np.einsum("dpsa,dsap->dsp", each_rules, after))
+    last = np.where(allowed, now, -np.inf).max(axis=-1)
+    after = now + np.einsum("dsan,dn->dsa", rows, last)
+    best = np.where(allowed, after, -np.inf).max(axis=-1)
     for each in (models, DenseSamples(rows)):
         np.testing.assert_allclose(each.expect(table), now)
-        np.testing.assert_allclose(each.backup(now, rules[None], allowed)(value), before)
-
-    # Rules of each model's own.
-    own_rules = random_rows(rng, 7, 3, states, A)
-    own_rules[:, 0] = np.eye(A)[0]
-    own = np.einsum("dpsa,dsap->dsp", own_rules, after[..., :-1])
-    for each in (models, DenseSamples(rows)):
-        found = each.backup(now, own_rules, allowed)(value)
-        np.testing.assert_allclose(found, np.concatenate([own, best], axis=-1))
+        found = each.rule_values(now, rules[None], two_epochs)
+        np.testing.assert_allclose(found, expected[0])
+        np.testing.assert_allclose(each.rule_values(now, own_rules, two_epochs), expected[1])
+        np.testing.assert_allclose(each.best_values(now, allowed, two_epochs), best)
 
 
 @pytest.mark.parametrize("states", [4, 40])
@@ -91,11 +93,10 @@ def values_after(
     """Values [n, S, P + 1] after some epochs; one action is allowed in state 0, all elsewhere."""
     allowed = np.ones((STATES, A), dtype=bool)
     allowed[0, 1:] = False
-    backup = models.backup(reward, rules[None], allowed)
-    value = np.zeros((NUMBER, STATES, len(rules) + 1))
-    for _ in range(epochs):
-        value = backup(value)
-    return value
+    which = Epochs(epochs, np.ones(STATES))
+    of_rules = models.rule_values(reward, rules[None], which)
+    best = models.best_values(reward, allowed, which)
+    return np.concatenate([of_rules, best[..., None]], axis=-1)
 
 
 @pytest.mark.parametrize("number", [0, 1, 4, 5, 8, 11])

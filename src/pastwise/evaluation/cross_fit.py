@@ -25,7 +25,7 @@ import numpy as np
 from pastwise._numerics.arrays import FloatArray, group_sum
 from pastwise.data.counts import TransitionCounts
 from pastwise.evaluation.criterion import Criterion
-from pastwise.evaluation.values import LOGGED, arrival_value, sample_values
+from pastwise.evaluation.values import arrival_value, sample_values
 from pastwise.models.hierarchy import Assumptions, TransitionPosterior
 
 LearnWithout = Callable[[TransitionCounts], FloatArray]
@@ -79,7 +79,7 @@ def optimism(
     for number, other_half in enumerate(reversed(halves)):
         for name, learn_without in learned.items():
             rules[f"{name} {number}"] = learn_without(other_half)
-    gains = []
+    on_halves = []
     for number, half in enumerate(halves):
         own_seed = seed + 1 + number  # another than that of the whole log
         even = half.evenly_weighted()
@@ -98,14 +98,15 @@ def optimism(
             seed=own_seed,
             should_stop=should_stop,
             threads=threads,
+            with_references=False,
         )
-        gains.append({name: values[name] - values[LOGGED] for name in rules})
+        on_halves.append(values)
 
-    # On the half learned from, minus on the other half.
+    # On the half learned from, minus on the other half; the value of what was done cancels.
     result = {}
     for name in learned:
-        on_first = gains[0][f"{name} 0"] - gains[0][f"{name} 1"]
-        on_second = gains[1][f"{name} 1"] - gains[1][f"{name} 0"]
+        on_first = on_halves[0][f"{name} 0"] - on_halves[0][f"{name} 1"]
+        on_second = on_halves[1][f"{name} 1"] - on_halves[1][f"{name} 0"]
         number_of_both = min(len(on_first), len(on_second))
         result[name] = (on_first[:number_of_both] + on_second[:number_of_both]) / 2
     return result

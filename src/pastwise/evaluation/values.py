@@ -24,7 +24,7 @@ from pastwise.errors import ParameterError
 from pastwise.evaluation.criterion import Criterion
 from pastwise.models.base import TransitionModel
 from pastwise.models.hierarchy import TransitionPosterior
-from pastwise.models.samples import SampledModels
+from pastwise.models.samples import Epochs, SampledModels
 from pastwise.theory.fpd import require_horizon
 
 OPTIMUM = "optimum"
@@ -32,6 +32,10 @@ OPTIMUM = "optimum"
 
 LOGGED = "logged"
 """Name of what was done: a rule that is sampled with each model, given the decisions of the log."""
+
+SAMPLES_OF_OPTIMUM = 100
+"""Most samples whose optimal policy is computed, which takes longer than all rules: no verdict
+rests on it, and so many fix the bounds of its interval to about 7 % of its width."""
 
 MAX_SAMPLES = 1_000_000
 """Most samples; more is a slip of the keyboard."""
@@ -104,8 +108,9 @@ class SampledValues:
     Attributes
     ----------
     names : tuple of str
-        Of the P policies; the last is the optimum of each model.
+        Of the P policies.
     values : [samples, P]
+        NaN where the value of a policy was not computed: see `SAMPLES_OF_OPTIMUM`.
     requested : int
         Number of samples requested; there are fewer if the sampling was interrupted.
     """
@@ -120,8 +125,9 @@ class SampledValues:
         return len(self.values)
 
     def __getitem__(self, name: str) -> FloatArray:
-        """Values of a policy: [samples]."""
-        return np.asarray(self.values[:, self.names.index(name)])
+        """Values of a policy, as far as they were computed: [samples or fewer]."""
+        values = self.values[:, self.names.index(name)]
+        return np.asarray(values[~np.isnan(values)])
 
 
 def sample_values(
@@ -134,8 +140,9 @@ def sample_values(
     on_step: Callable[[int], None] = lambda done: None,
     should_stop: Callable[[], bool] = lambda: False,
     threads: int | None = None,
+    with_references: bool = True,
 ) -> SampledValues:
-    """Values of rules, of what was done, and of each model's own optimum, on sampled models.
+    """Values of rules, of what was done, and of models' own optimum, on sampled models.
 
     Ctrl-C, or ``should_stop``, ends the sampling and keeps what there is. The sampled models depend
     neither on the rules nor on the number of threads.
@@ -143,7 +150,6 @@ def sample_values(
     Parameters
     ----------
     rules : name -> [S, A]
-        What was done is added to them under the name `LOGGED`.
     samples : int
         Number of models.
     on_step : function
@@ -152,6 +158,9 @@ def sample_values(
         Called after each batch; True ends the sampling.
     threads : int, optional
         As many as the processor has cores by default.
+    with_references : bool
+        Whether to add what was done, under the name `LOGGED`, and the optimum of each of the first
+        models, under the name `OPTIMUM`.
     """
     if not isinstance(samples, (int, np.integer)) or not 1 <= samples <= MAX_SAMPLES:
         raise ParameterError(
@@ -166,10 +175,13 @@ def sample_values(
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,)))
         models = posterior.sample(batch_size, rng)
         initial = criterion.sample_initial(batch_size, rng)
-        behaviour = posterior.sample_behaviour(batch_size, rng)[:, None]
-        given = np.broadcast_to(given_rules, (batch_size, *given_rules.shape))
-        all_rules = np.concatenate([given, behaviour], axis=1)
-        values = rule_values(models, all_rules, criterion, initial)
+        all_rules = given_rules[None]
+        if with_references:
+            behaviour = posterior.sample_behaviour(batch_size, rng)[:, None]
+            given = np.broadcast_to(given_rules, (batch_size, *given_rules.shape))
+            all_rules = np.concatenate([given, behaviour], axis=1)
+        with_optimum = with_references and index * batch_size < SAMPLES_OF_OPTIMUM
+        values = rule_values(models, all_rules, criterion, initial, with_optimum=with_optimum)
         if criterion.unseen is not None:
             share = criterion.unseen.sample_share(batch_size, rng)[:, None]
             values = (1 - share) * values + share * criterion.utility.min()
@@ -179,9 +191,9 @@ def sample_values(
     parts: list[FloatArray] = []
     with ThreadPoolExecutor(threads or CORES) as pool:
         try:
-            for values in pool.map(batch, range(num_batches)):
-                parts.append(values)
-                on_step(len(values))
+            for part in pool.map(batch, range(num_batches)):
+                parts.append(part)
+                on_step(len(part))
                 if should_stop():
                     break
         except KeyboardInterrupt:
@@ -189,7 +201,10 @@ def sample_values(
                 raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-    return SampledValues((*rules, LOGGED, OPTIMUM), np.concatenate(parts), samples)
+    values = np.concatenate(parts)
+    if not with_references:
+        return SampledValues(tuple(rules), values[:, :-1], samples)
+    return SampledValues((*rules, LOGGED, OPTIMUM), values, samples)
 
 
 def rule_values(
@@ -198,12 +213,10 @@ def rule_values(
     criterion: Criterion,
     initial: FloatArray | None = None,
     *,
+    with_optimum: bool = True,
     tolerance: float = 1e-5,
 ) -> FloatArray:
     """Value of each rule on each model, then of the model's own optimal policy: [n, P + 1].
-
-    The recursion stops early once what one more epoch adds to the value of each state, ``step``,
-    has settled: the last step then stands for all that are left.
 
     Parameters
     ----------
@@ -211,65 +224,35 @@ def rule_values(
         The same for all models, or for each its own.
     initial : [1 or n, S], optional
         Distribution of the start state in each model; by default the criterion's.
+    with_optimum : bool
+        Otherwise the value of the optimal policy is NaN: it takes longer than all rules.
     tolerance : float
-        Largest error of an early stop, relative to the range of the utility. The default is far
-        below the spread of the values and below the digits that are shown.
+        Largest error of an early stop of the recursion, relative to the range of the utility. The
+        default is far below the spread of the values and below the digits that are shown.
     """
-    n = models.number
     P, S, A = rules.shape[-3:]
     rules = rules.reshape(-1, P, S, A)
     if initial is None:
         initial = criterion.initial[None]
-    horizon = criterion.horizon
-    ends = criterion.ends
-    allowed = np.ones((1, A), dtype=bool) if criterion.allowed is None else criterion.allowed
+    is_mean = criterion.ends is None
 
     # An error of the mean over the horizon may add up over the horizon.
-    max_error = tolerance * np.ptp(criterion.utility) * (horizon if ends is None else 1)
+    max_error = tolerance * float(np.ptp(criterion.utility))
+    if is_mean:
+        max_error *= criterion.horizon
+    epochs = Epochs(criterion.horizon, criterion.goes_on, max_error)
 
-    # Backward recursion for all rules and the optimum at once.
-    backup = models.backup(models.expect(criterion.utility), rules, allowed)
-    value = np.zeros((n, S, P + 1))
-    step = np.full(value.shape, np.inf)
-    for epoch in range(horizon):
-        new_value = backup(value)
-        if ends is not None:
-            new_value[:, ends] = 0.0
-        previous_step = step
-        step = new_value - value
-        value = new_value
-        epochs_left = horizon - epoch - 1
-        if epochs_left:
-            error = _early_stop_error(step, previous_step, epochs_left, until_end=ends is not None)
-            if error <= max_error:
-                value = value + epochs_left * step
-                break
+    # Values from each state.
+    reward = models.expect(criterion.utility)
+    value = np.full((models.number, S, P + 1), np.nan)
+    value[..., :-1] = models.rule_values(reward, rules, epochs)
+    if with_optimum:
+        allowed = np.ones((1, A), dtype=bool) if criterion.allowed is None else criterion.allowed
+        value[..., -1] = models.best_values(reward, allowed, epochs)
 
     # Mean over the start state.
     total = (initial[..., None] * value).sum(axis=1)
-    return np.asarray(total / horizon if ends is None else total)
-
-
-def _early_stop_error(
-    step: FloatArray, previous_step: FloatArray, epochs_left: int, *, until_end: bool
-) -> float:
-    """Bound of the error of repeating the last step [n, S, P + 1] for the epochs that are left.
-
-    Under a rule each change of the step is an expectation of the change before it, so it never
-    grows. The optimal policy may turn to another way at any time; all that is known of its later
-    steps is that they lie between the smallest and the largest of any state.
-    """
-    change = np.abs(step - previous_step)[..., :-1].max(initial=0.0)
-    error_of_rules = change * epochs_left * (epochs_left + 1) / 2
-
-    optimum = step[..., -1]
-    low = optimum.min(axis=-1)
-    high = optimum.max(axis=-1)
-    if until_end:  # an ended episode adds nothing
-        low = np.minimum(low, 0.0)
-        high = np.maximum(high, 0.0)
-    error_of_optimum = (high - low).max() * epochs_left
-    return float(max(error_of_rules, error_of_optimum))
+    return np.asarray(total / criterion.horizon if is_mean else total)
 
 
 def occupancy(

@@ -12,16 +12,34 @@ samples them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, fold
+from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray
 
-Backup = Callable[[FloatArray], FloatArray]
-"""One epoch: values after it [n, S, P + 1] -> values before it; of P rules, then of the best."""
+if TYPE_CHECKING:
+    from pastwise.models import recursion
+
+
+class Epochs(NamedTuple):
+    """Which epochs count, and how exactly.
+
+    Attributes
+    ----------
+    number : int
+        The horizon.
+    goes_on : [S]
+        0 for states in which an episode has ended, so that nothing is added from there on; 1 for
+        others.
+    max_error : float
+        Largest error of the values: recursions stop early where they may.
+    """
+
+    number: int
+    goes_on: FloatArray
+    max_error: float = 0.0
 
 
 class SampledModels(Protocol):
@@ -39,15 +57,23 @@ class SampledModels(Protocol):
         """
         ...
 
-    def backup(self, reward: FloatArray, rules: FloatArray, allowed: BoolArray) -> Backup:
-        """One epoch of several rules and of the best allowed action.
+    def rule_values(self, reward: FloatArray, rules: FloatArray, epochs: Epochs) -> FloatArray:
+        """Total reward of several rules over all epochs, from each state: [n, S, P].
 
         Parameters
         ----------
         reward : [n, S, A]
-            Expected immediate reward.
+            Expected reward of each decision.
         rules : [1 or n, P, S, A]
             The same for all models, or for each its own.
+        """
+        ...
+
+    def best_values(self, reward: FloatArray, allowed: BoolArray, epochs: Epochs) -> FloatArray:
+        """Largest total reward of allowed actions over all epochs, from each state: [n, S].
+
+        Parameters
+        ----------
         allowed : broadcastable to [S, A]
         """
         ...
@@ -68,27 +94,27 @@ class DenseSamples:
         """E[values | state, action]: [S] or broadcastable to [S, A, S] -> [n, S, A]."""
         return np.asarray((self.transition * values).sum(axis=-1))
 
-    def backup(self, reward: FloatArray, rules: FloatArray, allowed: BoolArray) -> Backup:
-        """One epoch of several rules and of the best action; see `SampledModels.backup`."""
+    def rule_values(self, reward: FloatArray, rules: FloatArray, epochs: Epochs) -> FloatArray:
+        """Total reward of several rules; see `SampledModels.rule_values`."""
+        return self.as_sparse().rule_values(reward, rules, epochs)
+
+    def best_values(self, reward: FloatArray, allowed: BoolArray, epochs: Epochs) -> FloatArray:
+        """Largest total reward; see `SampledModels.best_values`."""
+        return self.as_sparse().best_values(reward, allowed, epochs)
+
+    def as_sparse(self) -> SparseSamples:
+        """The same models with every next state in every row, and nothing else."""
         n, S, A, _ = self.transition.shape
-        rows = self.transition.reshape(n, S * A, S)
-        probability = np.moveaxis(rules, 1, -1)
-        all_allowed = bool(allowed.all())
-
-        def epoch(value: FloatArray) -> FloatArray:
-            # Value of each action, if each rule is followed from the next epoch on.
-            q = reward[..., None] + (rows @ value).reshape(n, S, A, -1)
-            q_best = q[..., -1]
-            if not all_allowed:
-                q_best = np.where(allowed, q_best, -np.inf)
-
-            # Mean over the actions of each rule; maximum for the best.
-            before = np.empty(value.shape)
-            (probability * q[..., :-1]).sum(axis=2, out=before[..., :-1])
-            before[..., -1] = fold(np.maximum, q_best)
-            return before
-
-        return epoch
+        no_lines = np.zeros((n, 0))
+        return SparseSamples(
+            first=S * np.arange(S * A + 1),
+            column=np.tile(np.arange(S), (n, S * A)),
+            probability=np.ascontiguousarray(self.transition.reshape(n, -1)),
+            line_first=np.zeros((n, 2 * S + 1), np.int64),
+            line_column=no_lines.astype(np.int64),
+            lines=no_lines,
+            common=np.full(S, 1 / S),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,18 +159,29 @@ class SparseSamples:
         S = len(self.common)
         return self.number, S, (len(self.first) - 1) // S
 
+    def _compiled(self) -> recursion.Models:
+        """The same for compiled loops."""
+        from pastwise.models import recursion
+
+        return recursion.Models(
+            self.first,
+            self.column,
+            self.probability,
+            self.line_first,
+            self.line_column,
+            self.lines,
+            self.common,
+        )
+
     def expect(self, values: FloatArray) -> FloatArray:
         """E[values | state, action]: [S] or broadcastable to [S, A, S] -> [n, S, A]."""
-        from pastwise._numerics import kernels
-        from pastwise.models import gibbs
+        from pastwise.models import gibbs, recursion
 
         n, S, A = self._shape
         if values.ndim == 1:
-            lanes = np.broadcast_to(values[:, None], (n, S, kernels.LANES))
-            means = np.empty((n, S * A, kernels.LANES))
-            by_column = self._by_column(lanes)
-            kernels.expect_rows(self.first, self.column, self.probability, by_column, means)
-            return means[..., 0].reshape(n, S, A)
+            means = np.empty((n, S * A))
+            recursion.expect(self._compiled(), np.ascontiguousarray(values, np.float64), means)
+            return means.reshape(n, S, A)
 
         table = np.ascontiguousarray(np.broadcast_to(values, (S, A, S)))
         out = np.empty((n, S, A))
@@ -161,61 +198,36 @@ class SparseSamples:
         )
         return out
 
-    def _by_column(self, values: FloatArray) -> FloatArray:
-        """Values of every column, from those of next states: [n, S, k] -> [n, S + 1 + 2 S, k]."""
-        from pastwise.models import gibbs
+    def rule_values(self, reward: FloatArray, rules: FloatArray, epochs: Epochs) -> FloatArray:
+        """Total reward of several rules; see `SampledModels.rule_values`.
 
-        n, S, num_values = values.shape
-        by_column = np.empty((n, S + 1 + 2 * S, num_values))
-        gibbs.expect_lines(
-            self.line_first, self.line_column, self.lines, self.common, values, by_column
-        )
-        return by_column
-
-    def backup(self, reward: FloatArray, rules: FloatArray, allowed: BoolArray) -> Backup:
-        """One epoch of several rules and of the best action; see `SampledModels.backup`.
-
-        The compiled loop takes four rules and the best action at a time.
+        The compiled loop takes four rules at a time.
         """
-        from pastwise._numerics import kernels
+        from pastwise.models import recursion
 
-        num_sets, P, S, A = rules.shape
+        n, S, A = self._shape
+        num_sets, P, _, _ = rules.shape
+        result = np.empty((n, S, P))
+        for start in range(0, P, recursion.LANES):
+            of_group = rules[:, start : start + recursion.LANES]
+            size = of_group.shape[1]
+            lanes = np.zeros((num_sets, S, A, recursion.LANES))
+            lanes[..., :size] = np.moveaxis(of_group, 1, -1)
+            values = np.empty((n, S, recursion.LANES))
+            recursion.rule_values(self._compiled(), lanes, reward, epochs, values)
+            result[..., start : start + size] = values[..., :size]
+        return result
+
+    def best_values(self, reward: FloatArray, allowed: BoolArray, epochs: Epochs) -> FloatArray:
+        """Largest total reward; see `SampledModels.best_values`."""
+        from pastwise.models import recursion
+
+        n, S, A = self._shape
         penalty = np.zeros((S, A))
         penalty[~np.broadcast_to(allowed, (S, A))] = -np.inf
-
-        # Groups of rules, the last one filled up with zeros.
-        rules_per_group = kernels.LANES - 1
-        groups = []
-        for start in range(0, max(P, 1), rules_per_group):
-            members = slice(start, min(start + rules_per_group, P))
-            of_group = rules[:, members]
-            size = of_group.shape[1]
-            probability = np.zeros((num_sets, S, A, rules_per_group))
-            probability[..., :size] = np.moveaxis(of_group, 1, -1)
-            groups.append((members, size, probability))
-
-        def epoch(value: FloatArray) -> FloatArray:
-            before = np.empty((self.number, S, P + 1))
-            for members, size, probability in groups:
-                lanes = np.zeros((self.number, S, kernels.LANES))
-                lanes[..., :size] = value[..., members]
-                lanes[..., -1] = value[..., -1]
-                lanes_before = np.empty(lanes.shape)
-                kernels.backup(
-                    self.first,
-                    self.column,
-                    self.probability,
-                    reward,
-                    probability,
-                    penalty,
-                    self._by_column(lanes),
-                    lanes_before,
-                )
-                before[..., members] = lanes_before[..., :size]
-                before[..., -1] = lanes_before[..., -1]
-            return before
-
-        return epoch
+        values = np.empty((n, S))
+        recursion.best_values(self._compiled(), reward, penalty, epochs, values)
+        return values
 
 
 def atom_share(mass: FloatArray) -> FloatArray:
