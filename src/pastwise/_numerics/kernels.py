@@ -1,12 +1,9 @@
 """Compiled loops, where NumPy would hold the interpreter or pass over memory many times.
 
-Two groups of loops work on sparse rows (``first``, ``column``, ``value``): row r has the columns
-``column[first[r] : first[r + 1]]``, ascending, and their values.
-
-- *Sampled models*: `expect_rows` and `backup` take n matrices of one pattern of rows and evaluate
-  `LANES` functions of the next state at a time.
-- *Design*: `expect`, `softmax_rule` and `plan` run the backward recursion of fully probabilistic
-  design; `tally` and `observe` keep a learned model up to date.
+They work on sparse rows (``first``, ``column``, ``value``): row r has the columns
+``column[first[r] : first[r + 1]]``, ascending, and their values. `expect`, `softmax_rule` and
+`plan` run the backward recursion of fully probabilistic design; `tally` and `observe` keep a
+learned model up to date.
 
 Loops release the interpreter's lock, so threads run them in parallel. Importing this module
 compiles nothing; a loop is compiled on its first call and kept on disk. Import it where it is
@@ -21,112 +18,9 @@ from pastwise._numerics.arrays import FloatArray, IntArray
 from pastwise._numerics.compilation import compiled
 from pastwise._numerics.vector_math import exp, log
 
-LANES = 5
-"""Functions whose expectations are taken together. Each has a scalar of its own in the loops, since
-only scalars stay in registers; `expect_rows` and `backup` are written for five."""
-
 CACHE_BLOCK = 1024
 """Numbers of a batch that go through the same loops together: enough for vector instructions to
 pay, and few enough for the first cache."""
-
-
-# Sampled models
-
-
-@compiled
-def expect_rows(
-    first: IntArray, column: IntArray, probability: FloatArray, values: FloatArray, out: FloatArray
-) -> None:
-    """Expectations of five functions under each row of n sparse matrices.
-
-    Parameters
-    ----------
-    first : [rows + 1]
-        Where each row begins; the same for all matrices.
-    column, probability : [n, entries]
-    values : [n, columns, 5]
-    out : [n, rows, 5]
-        Written to.
-    """
-    for n in range(len(out)):
-        i = first[0]
-        for row in range(out.shape[1]):
-            mean_0 = mean_1 = mean_2 = mean_3 = mean_4 = 0.0
-            while i < first[row + 1]:
-                p = probability[n, i]
-                to = column[n, i]
-                mean_0 += p * values[n, to, 0]
-                mean_1 += p * values[n, to, 1]
-                mean_2 += p * values[n, to, 2]
-                mean_3 += p * values[n, to, 3]
-                mean_4 += p * values[n, to, 4]
-                i += 1
-            out[n, row, 0] = mean_0
-            out[n, row, 1] = mean_1
-            out[n, row, 2] = mean_2
-            out[n, row, 3] = mean_3
-            out[n, row, 4] = mean_4
-
-
-@compiled
-def backup(
-    first: IntArray,
-    column: IntArray,
-    probability: FloatArray,
-    reward: FloatArray,
-    rules: FloatArray,
-    penalty: FloatArray,
-    values: FloatArray,
-    out: FloatArray,
-) -> None:
-    """Values one epoch earlier, of four rules and of the best action, on n models.
-
-    Parameters
-    ----------
-    first, column, probability
-        Sparse matrices [n, S * A, columns], as in `expect_rows`.
-    reward : [n, S, A]
-        Expected immediate reward of each decision.
-    rules : [1 or n, S, A, 4]
-        Probabilities of the actions, the same on all models or on each its own.
-    penalty : [S, A]
-        -inf for actions that the best rule may not take, 0 for the others.
-    values : [n, columns, 5]
-        Values after the epoch: of the four rules, then of the best.
-    out : [n, S, 5]
-        Values before the epoch, in the same order. Written to.
-    """
-    number, S, A = reward.shape
-    for n in range(number):
-        i = first[0]
-        r = min(n, len(rules) - 1)
-        for s in range(S):
-            value_0 = value_1 = value_2 = value_3 = 0.0
-            best = -np.inf
-            for a in range(A):
-                # Value of the action, if each lane's rule is followed from the next epoch on.
-                q_0 = q_1 = q_2 = q_3 = q_best = reward[n, s, a]
-                while i < first[s * A + a + 1]:
-                    p = probability[n, i]
-                    to = column[n, i]
-                    q_0 += p * values[n, to, 0]
-                    q_1 += p * values[n, to, 1]
-                    q_2 += p * values[n, to, 2]
-                    q_3 += p * values[n, to, 3]
-                    q_best += p * values[n, to, 4]
-                    i += 1
-
-                # Mean over the actions of each rule; maximum for the best.
-                value_0 += rules[r, s, a, 0] * q_0
-                value_1 += rules[r, s, a, 1] * q_1
-                value_2 += rules[r, s, a, 2] * q_2
-                value_3 += rules[r, s, a, 3] * q_3
-                best = max(best, q_best + penalty[s, a])
-            out[n, s, 0] = value_0
-            out[n, s, 1] = value_1
-            out[n, s, 2] = value_2
-            out[n, s, 3] = value_3
-            out[n, s, 4] = best
 
 
 # Design

@@ -765,53 +765,6 @@ def sample_models(
 
 
 @compiled
-def expect_lines(
-    line_first: IntArray,
-    line_column: IntArray,
-    lines: FloatArray,
-    common: FloatArray,
-    values: FloatArray,
-    out: FloatArray,
-) -> None:
-    """Values of all columns of sparse models, from those of next states.
-
-    Parameters
-    ----------
-    line_first, line_column, lines
-        As `sample_models` writes them.
-    common : [S]
-        Distribution of elsewhere.
-    values : [n, S, 5]
-        Five functions, as in `kernels.expect_rows`.
-    out : [n, S + 1 + 2 S, 5]
-        Written to.
-    """
-    n, S, num_values = values.shape
-    for i in range(n):
-        out[i, :S] = values[i]
-        for lane in range(num_values):
-            out[i, S, lane] = 0.0
-            for s in range(S):
-                out[i, S, lane] += common[s] * values[i, s, lane]
-        for line in range(2 * S):
-            mean_0 = mean_1 = mean_2 = mean_3 = mean_4 = 0.0
-            for j in range(line_first[i, line], line_first[i, line + 1]):
-                p = lines[i, j]
-                to = line_column[i, j]
-                mean_0 += p * out[i, to, 0]
-                mean_1 += p * out[i, to, 1]
-                mean_2 += p * out[i, to, 2]
-                mean_3 += p * out[i, to, 3]
-                mean_4 += p * out[i, to, 4]
-            column = S + 1 + line
-            out[i, column, 0] = mean_0
-            out[i, column, 1] = mean_1
-            out[i, column, 2] = mean_2
-            out[i, column, 3] = mean_3
-            out[i, column, 4] = mean_4
-
-
-@compiled
 def expect_table(
     first: IntArray,
     column: IntArray,

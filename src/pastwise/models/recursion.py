@@ -145,16 +145,18 @@ def _follow_loop(loop: Loop, goes_on: FloatArray, value: FloatArray, before: Flo
 
 
 @compiled
-def _take_step(value: FloatArray, before: FloatArray, step: FloatArray) -> float:
-    """Largest change of the step; ``step`` [S, 4] becomes before - value, ``value`` ``before``."""
-    change = 0.0
+def _take_step(value: FloatArray, before: FloatArray, step: FloatArray, change: FloatArray) -> None:
+    """One epoch back: ``step`` [S, 4] becomes before - value, and ``value`` becomes ``before``.
+
+    The largest change of each rule's step is written to ``change`` [4].
+    """
+    change[:] = 0.0
     for s in range(len(step)):
         for lane in range(LANES):
             new_step = before[s, lane] - value[s, lane]
-            change = max(change, abs(new_step - step[s, lane]))
+            change[lane] = max(change[lane], abs(new_step - step[s, lane]))
             step[s, lane] = new_step
             value[s, lane] = before[s, lane]
-    return change
 
 
 @compiled
@@ -162,24 +164,30 @@ def _loop_values(loop: Loop, common: FloatArray, epochs: Epochs, out: FloatArray
     """Total reward of four rules over all epochs from each state, written to ``out`` [S, 4].
 
     Under a rule each change of the step is an expectation of the change before it, so it never
-    grows: that bounds the error of an early stop.
+    grows: that bounds the error of an early stop. Each rule has its own, so that its value does not
+    depend on the rules next to it.
     """
     S = len(common)
     value = np.zeros((S + 1, LANES))
     before = np.zeros((S + 1, LANES))
     step = np.full((S, LANES), np.inf)
+    change = np.empty(LANES)
+    is_done = np.zeros(LANES, np.bool_)
     for epoch in range(epochs.number):
         for lane in range(LANES):
             value[S, lane] = 0.0
             for s in range(S):
                 value[S, lane] += common[s] * value[s, lane]
         _follow_loop(loop, epochs.goes_on, value, before)
-        change = _take_step(value, before, step)
+        _take_step(value, before, step, change)
         left = epochs.number - epoch - 1
-        if left and change * left * (left + 1) / 2 <= epochs.max_error:
-            value[:S] += left * step
+        for lane in range(LANES):
+            error = change[lane] * left * (left + 1) / 2
+            if not is_done[lane] and (left == 0 or error <= epochs.max_error):
+                out[:, lane] = value[:S, lane] + left * step[:, lane]
+                is_done[lane] = True
+        if is_done.all():
             break
-    out[:] = value[:S]
 
 
 @compiled
