@@ -15,6 +15,7 @@ from pastwise._numerics.interval import Interval
 from pastwise.data.space import Space
 from pastwise.errors import MissingDependencyError
 from pastwise.evaluation.objections import Objection
+from pastwise.evaluation.verdict import Thresholds
 from pastwise.logs.findings import Finding
 from pastwise.policy.rule import Rule
 from pastwise.policy.support import Support
@@ -284,7 +285,8 @@ def test_values_in_sample_stand_next_to_those_that_count() -> None:
 
 
 def test_comparisons_show_the_interval_that_decides() -> None:
-    lines = shown(terminal.comparison_table(EVALUATION)).splitlines()
+    strict = replace(EVALUATION, thresholds=Thresholds(deciding_level=0.95))
+    lines = shown(terminal.comparison_table(strict)).splitlines()
     assert "95 % interval" in lines[0]
     (row,) = [line for line in lines if "logged" in line]
     cells = [cell.strip() for cell in row.strip("│").split("│")]
