@@ -43,6 +43,7 @@ from tests.helpers.oracles import (
     renamed,
     value_iteration,
 )
+from tests.helpers.posteriors import LiteralPrior, table_of
 
 ATTITUDES = (Optimism(), Pessimism())
 
@@ -304,20 +305,21 @@ def test_foreseen_value_is_that_of_the_optimum_from_zero_to_one_an_epoch() -> No
 
 
 def test_uncertainty_is_the_standard_deviation_of_the_value_under_the_posterior() -> None:
-    """All states and actions lead to the same shares, so only the utility of what follows differs.
+    """One epoch ahead, where the value of an action is the utility of what follows.
 
     The mean of values v under Dirichlet rows has the variance v' covariance v, by scipy.
     """
-    counts = counts_of_list(
-        [(s, a, n) for s in range(3) for a in range(2) for n in (0, 0, 0, 1, 2, 2)], 3, 2
-    )
+    log_ = random_log(np.random.default_rng(6), 3, 2, 40)
+    counts = counts_of(log_, 3, 2)
     ideal = IdealModel.of([0.6, 0.3, 0.1], num_actions=2)
-    plan = plan_of(ideal, counts, Pessimism(2.0))
-    prior_mass = float(belief_from(counts).weight[0, 0]) - 6
+    plan = plan_of(ideal, counts, Pessimism(2.0), horizon=1)
+    table = table_of(counts)
+    prior = LiteralPrior.of(table)
     utility = np.array([1, log(3) / log(6), 0])
-    covariance = dirichlet.cov(np.array([3.0, 1.0, 2.0]) + prior_mass / 3)
-    deviation = sqrt(utility @ covariance @ utility)
-    np.testing.assert_allclose(plan.uncertainty, -2 * deviation, rtol=1e-6)
+    for s, a in np.ndindex(3, 2):
+        covariance = dirichlet.cov(table[s, a] + prior.mass * prior.mean[s])
+        deviation = sqrt(utility @ covariance @ utility)
+        assert plan.uncertainty[s, a] == pytest.approx(-2 * deviation, rel=1e-6)
 
 
 @pytest.mark.parametrize("attitude", ATTITUDES)

@@ -12,9 +12,9 @@ from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Transitions
 from pastwise.data.space import Space
 from pastwise.models.belief import Belief, DenseBelief, SparseBelief, belief_from
-from pastwise.models.prior import DENSE_STATES
+from pastwise.models.hierarchy import DENSE_STATES
 from tests.helpers.oracles import Record, counts_of, counts_of_list, log_of, random_log
-from tests.helpers.posteriors import literal_mass, table_of, weighted_counts
+from tests.helpers.posteriors import LiteralPrior, table_of, weighted_counts
 
 S, A = 4, 3
 
@@ -26,32 +26,16 @@ def literal_moments(concentration: FloatArray, values: FloatArray) -> tuple[Floa
     return mean, (rows * (values - mean[..., None]) ** 2).sum(axis=-1)
 
 
-def dense_concentration(counts: TransitionCounts) -> FloatArray:
+def literal_concentration(counts: TransitionCounts) -> FloatArray:
+    """Counts + mass * mean of the prior."""
     table = table_of(counts)
-    num_states = table.shape[-1]
-    uniform = np.full(table.shape, 1 / num_states)
-    return table + literal_mass(table, uniform) * uniform
+    prior = LiteralPrior.of(table)
+    return np.asarray(table + prior.mass * prior.mean[:, None])
 
 
-def sparse_concentration(counts: TransitionCounts) -> FloatArray:
-    """Counts + mass * (records of the state + entered) / (n + 1).
-
-    The mass is inferred without a row's own records.
-    """
-    table = table_of(counts)
-    entered = (table.sum(axis=(0, 1)) + 1) / (table.sum() + table.shape[-1])
-    of_state = table.sum(axis=1, keepdims=True)
-    others = of_state - table
-    without_own = (others + entered) / (others.sum(axis=-1, keepdims=True) + 1)
-    base = (of_state + entered) / (of_state.sum(axis=-1, keepdims=True) + 1)
-    return np.asarray(table + literal_mass(table, without_own) * base)
-
-
-KINDS: dict[
-    str, tuple[Callable[[TransitionCounts], Belief], Callable[[TransitionCounts], FloatArray]]
-] = {
-    "dense": (DenseBelief, dense_concentration),
-    "sparse": (SparseBelief, sparse_concentration),
+KINDS: dict[str, Callable[[TransitionCounts], Belief]] = {
+    "dense": DenseBelief,
+    "sparse": SparseBelief,
 }
 
 LOGS = {
@@ -77,8 +61,7 @@ def counts(request: pytest.FixtureRequest) -> TransitionCounts:
 
 
 def belief_and_truth(kind: str, counts: TransitionCounts) -> tuple[Belief, FloatArray]:
-    make, concentration = KINDS[kind]
-    return make(counts), concentration(counts)
+    return KINDS[kind](counts), literal_concentration(counts)
 
 
 def check(belief: Belief, concentration: FloatArray) -> None:
@@ -127,8 +110,8 @@ def test_sparse_belief_after_new_records_is_that_of_the_longer_log() -> None:
     for number, (s, a, n) in enumerate(NEW, 1):
         for belief in (used, unused):
             belief.observe(np.array(s), np.array(a), np.array(n))
-        check(used, sparse_concentration(added(counts, NEW[:number])))
-    check(unused, sparse_concentration(added(counts, NEW)))
+        check(used, literal_concentration(added(counts, NEW[:number])))
+    check(unused, literal_concentration(added(counts, NEW)))
     np.testing.assert_array_equal(used.weight, unused.weight)
 
 
@@ -138,7 +121,7 @@ def test_any_first_use_of_a_sparse_belief_counts_new_records(first_use: str) -> 
     belief = SparseBelief(counts)
     for s, a, n in NEW:
         belief.observe(np.array(s), np.array(a), np.array(n))
-    concentration = sparse_concentration(added(counts, NEW))
+    concentration = literal_concentration(added(counts, NEW))
     values = np.arange(6.0)
     if first_use == "weight":
         np.testing.assert_allclose(belief.weight, concentration.sum(axis=-1))
@@ -153,7 +136,7 @@ def test_any_first_use_of_a_sparse_belief_counts_new_records(first_use: str) -> 
 def test_dense_belief_after_new_records_has_them_added_to_its_concentrations() -> None:
     counts = LOGS["weighted"]
     belief = DenseBelief(counts)
-    concentration = dense_concentration(counts)
+    concentration = literal_concentration(counts)
     for s, a, n in NEW:
         belief.observe(np.array(s), np.array(a), np.array(n))
         concentration[s, a, n] += 1
@@ -162,12 +145,11 @@ def test_dense_belief_after_new_records_has_them_added_to_its_concentrations() -
 
 def test_beliefs_that_start_on_the_same_log_are_independent(kind: str) -> None:
     counts = LOGS["weighted"]
-    make, concentration = KINDS[kind]
-    one = make(counts)
-    other = make(counts)
+    one = KINDS[kind](counts)
+    other = KINDS[kind](counts)
     for s, a, n in NEW:
         one.observe(np.array(s), np.array(a), np.array(n))
-    check(other, concentration(counts))
+    check(other, literal_concentration(counts))
 
 
 def test_dense_belief_of_a_batch_is_that_of_each_log_alone() -> None:
@@ -192,14 +174,24 @@ def test_dense_belief_of_a_batch_is_that_of_each_log_alone() -> None:
                 np.testing.assert_allclose(ours[i], theirs, rtol=1e-10, atol=1e-13)
 
 
-def test_untried_action_of_a_large_system_has_the_mean_of_what_followed_the_state() -> None:
-    """100 records of state 0 led to state 1: a sparse belief expects it of the other action too."""
-    counts = counts_of_list([(0, 0, 1)] * 100, 40, 2)
-    value = np.eye(40)[1]
-    sparse, _ = SparseBelief(counts).moments(value)
-    dense, _ = DenseBelief(counts).moments(value)
-    assert sparse[0, 1] > 0.98
-    assert dense[0, 1] == pytest.approx(1 / 40)
+def test_untried_action_has_the_mean_of_what_followed_the_state_if_rows_are_related(
+    kind: str,
+) -> None:
+    """Two actions lead from each of 20 states to the next but one; a third was never tried."""
+    log_: list[Record] = [(s, a, (s + 2) % 20) for s in range(20) for a in range(2)] * 10
+    belief = KINDS[kind](counts_of_list(log_, 20, 3))
+    mean, _ = belief.moments(np.eye(20)[2])
+    assert mean[0, 2] > 0.9
+
+
+def test_untried_action_may_lead_anywhere_if_rows_are_unrelated(kind: str) -> None:
+    """Both actions of a state lead for certain to states of their own."""
+    rng = np.random.default_rng(3)
+    target = np.stack([rng.permutation(20), rng.permutation(20)], axis=1)
+    log_: list[Record] = [(s, a, int(target[s, a])) for s in range(20) for a in range(2)] * 10
+    belief = KINDS[kind](counts_of_list(log_, 20, 3))
+    mean, _ = belief.moments(np.eye(20)[target[0, 0]])
+    assert mean[0, 2] == pytest.approx(1 / 20, abs=0.01)
 
 
 def test_large_systems_are_sparse_and_small_ones_and_batches_dense() -> None:

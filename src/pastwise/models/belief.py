@@ -1,9 +1,9 @@
 """Dirichlet posterior of the transitions: mean and variance of any function of the next state.
 
 Each row of the transition model has a Dirichlet posterior, made of its counts and of a prior whose
-mass is inferred from the log (`prior`). In a small system the prior's mean is uniform and the
-posterior a tensor of concentrations; in a large one it is what follows the same state after any
-action, and the posterior stays sparse.
+mass and mean are inferred from the log (`prior`): the hierarchy that evaluation samples from, in
+closed form. The posterior of a small system is a tensor of concentrations; that of a large one
+stays sparse.
 """
 
 from __future__ import annotations
@@ -17,12 +17,8 @@ from pastwise._numerics.arrays import FloatArray, IntArray, batch_index, entries
 from pastwise._numerics.checks import require_memory
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.live_counts import LiveCounts
-from pastwise.models.prior import (
-    DENSE_STATES,
-    inferred_mass,
-    same_state_base,
-    uniform_base,
-)
+from pastwise.models.hierarchy import DENSE_STATES
+from pastwise.models.prior import RowPrior
 from pastwise.models.rows import SparseRows
 
 
@@ -64,7 +60,7 @@ def belief_from(counts: TransitionCounts, *, dense_up_to: int = DENSE_STATES) ->
     counts : TransitionCounts
     dense_up_to : int
         Up to this many states, and for several logs, the posterior is dense; see
-        `prior.DENSE_STATES`.
+        `hierarchy.DENSE_STATES`.
     """
     if len(counts.states) <= dense_up_to or counts.shape:
         return DenseBelief(counts)
@@ -72,7 +68,10 @@ def belief_from(counts: TransitionCounts, *, dense_up_to: int = DENSE_STATES) ->
 
 
 class DenseBelief:
-    """A posterior as a tensor of concentrations [..., S, A, S], with a uniform base measure."""
+    """A posterior as a tensor of concentrations [..., S, A, S].
+
+    New records add to the concentrations; the prior stays that of the log at the start.
+    """
 
     def __init__(self, counts: TransitionCounts) -> None:
         num_states = len(counts.states)
@@ -80,10 +79,10 @@ class DenseBelief:
         require_memory(
             "a belief of each of several logs", shape, "take the logs one by one, or their total()"
         )
-        mass = inferred_mass(counts, uniform_base(counts).of_transition)
-        background = mass / num_states
+        prior = RowPrior.of(counts)
+        background = prior.mass[..., None, None] * prior.table()
         records = group_sum(counts.key, counts.weight, prod(shape)).reshape(shape)
-        self._concentration = records + background[..., None, None, None]
+        self._concentration = records + background[..., None, :]
         self._batch_index = batch_index(counts.shape)
         self.weight = self._concentration.sum(axis=-1)
 
@@ -112,10 +111,10 @@ class DenseBelief:
 
 
 class SparseBelief:
-    """A posterior as sparse counts, with a prior centred on what followed the same state.
+    """A posterior as sparse counts.
 
-    The mean row is (count + mass * base) / (records + mass). New records are kept apart; they are
-    counted, and the prior is inferred anew, when the posterior is next used.
+    The mean row is (count + mass * prior mean) / (records + mass). New records are kept apart; they
+    are counted, and the prior is inferred anew, when the posterior is next used.
     """
 
     def __init__(self, counts: TransitionCounts) -> None:
@@ -134,8 +133,8 @@ class SparseBelief:
         self._rows = SparseRows(first, counts.next_state, counts.weight, num_states)
 
         # The prior.
-        self._base = same_state_base(counts)
-        self._mass = float(inferred_mass(counts, self._base.of_transition))
+        self._prior = RowPrior.of(counts)
+        self._mass = float(self._prior.mass)
         self._weight = counts.by_state_action(counts.weight) + self._mass
 
     def _refresh(self) -> None:
@@ -154,8 +153,8 @@ class SparseBelief:
         self._refresh()
         powers = np.stack([values, values**2], axis=-1)
         total = (self._rows.matrix @ powers).reshape(*self._weight.shape, 2)
-        prior_mean = self._base.mean(powers)
-        means = (total + self._mass * prior_mean[:, None]) / self._weight[..., None]
+        total += self._mass * self._prior.mean(powers)[:, None]
+        means = total / self._weight[..., None]
         mean = means[..., 0]
         mean_square = means[..., 1]
         return mean, np.maximum(mean_square - mean**2, 0.0)
@@ -175,7 +174,7 @@ class SparseBelief:
         counts = self._counts
         seen = entries(values, counts.state, counts.action, counts.next_state)
         total = counts.by_state_action(counts.weight * seen)
-        prior_mean = self._base.mean_each(values, len(counts.actions))
+        prior_mean = self._prior.mean_each(values, len(counts.actions))
         return np.asarray((total + self._mass * prior_mean) / self._weight)
 
     def observe(self, state: IntArray, action: IntArray, next_state: IntArray) -> None:

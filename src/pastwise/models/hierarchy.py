@@ -186,7 +186,7 @@ class ChainSupport:
         require_memory("the neighbourhoods of all states", (S, S), "join states into fewer")
         pair = counts.state * S + counts.next_state
         pooled = group_sum(pair, counts.weight, S * S).reshape(S, S)
-        entered = normalise(pooled.sum(axis=0) + 1 / S)
+        entered = _entered(pooled)[0]
         near = neighbourhoods(pooled, counts.terminal)
 
         # What each chain lists: all states; or what was seen, and the nearest neighbours.
@@ -199,22 +199,47 @@ class ChainSupport:
         first = np.searchsorted(row, np.arange(S + 1))
 
         # Base measures.
-        uniform = np.full((S, S), 1 / S)
-        local = (1 - assumptions.far_share) * near + assumptions.far_share * entered
-        tables = (
-            uniform,
-            0.5 * entered + 0.5 * uniform,
-            local,
-            0.5 * near + 0.25 * entered + 0.25 * uniform,
-        )
+        tables = base_measures(pooled, near, assumptions)
         bases = np.stack([table[row, column] for table in tables])
         if listed.all():
             return cls(first, column, bases, entered)
         return cls(*_with_elsewhere(first, column, bases), entered)
 
 
+def base_measures(
+    pooled: FloatArray, near: FloatArray, assumptions: Assumptions
+) -> tuple[FloatArray, ...]:
+    """The base measures that chains may have, one of which is inferred.
+
+    Uniform; half where all records lead; the neighbourhood; half the neighbourhood, a quarter each
+    of the others. [..., S, S] -> [..., S, S] each.
+
+    Parameters
+    ----------
+    pooled : [..., S, S]
+        Records from state to state, after any action; leading axes are independent systems.
+    near : [..., S, S]
+        Their `neighbourhoods`.
+    assumptions : Assumptions
+    """
+    S = pooled.shape[-1]
+    uniform = np.full(pooled.shape, 1 / S)
+    entered = _entered(pooled)
+    return (
+        uniform,
+        0.5 * entered + 0.5 * uniform,
+        (1 - assumptions.far_share) * near + assumptions.far_share * entered,
+        0.5 * near + 0.25 * entered + 0.25 * uniform,
+    )
+
+
+def _entered(pooled: FloatArray) -> FloatArray:
+    """Where the records of each system lead: [..., S, S] -> [..., 1, S]."""
+    return np.asarray(normalise(pooled.sum(axis=-2, keepdims=True) + 1 / pooled.shape[-1]))
+
+
 def neighbourhoods(pooled: FloatArray, terminal: IntArray) -> FloatArray:
-    """Where each state may lead, by the records of its neighbours: [S, S] -> [S, S].
+    """Where each state may lead, by the records of its neighbours: [..., S, S] -> [..., S, S].
 
     The neighbours of a state are those that lead to it. It may lead where they lead, or to them, or
     stay; it ends episodes as often as they do. Its own records do not count: a base measure made of
@@ -222,34 +247,32 @@ def neighbourhoods(pooled: FloatArray, terminal: IntArray) -> FloatArray:
 
     Parameters
     ----------
-    pooled : [S, S]
+    pooled : [..., S, S]
         Records from state to state, after any action.
     terminal : [number]
         They are entered and never left.
     """
-    S = len(pooled)
-    entered = normalise(pooled.sum(axis=0) + 1 / S)
-    leads = _normalise_or(pooled, entered)
+    S = pooled.shape[-1]
+    leads = _normalise_or(pooled, _entered(pooled))
 
     # Neighbours, by how often they lead to the state.
-    anybody = normalise(pooled.sum(axis=1) + 1 / S)
-    leads_here = pooled.T.copy()
-    np.fill_diagonal(leads_here, 0.0)
-    leads_here[terminal] = 0.0
+    anybody = normalise(pooled.sum(axis=-1) + 1 / S)[..., None, :]
+    leads_here = np.swapaxes(pooled, -1, -2) * (1 - np.eye(S))
+    leads_here[..., terminal, :] = 0.0
     neighbour = _normalise_or(leads_here, anybody)
 
     # Where they lead; and to them, or nowhere, unless the episode ends.
     like_them = neighbour @ leads
     to_them = 0.5 * neighbour + 0.5 * np.eye(S)
-    goes_on = 1 - like_them[:, terminal].sum(axis=1, keepdims=True)
+    goes_on = 1 - like_them[..., terminal].sum(axis=-1, keepdims=True)
     to_them = goes_on * to_them
-    to_them[:, terminal] = like_them[:, terminal]
-    return 0.5 * like_them + 0.5 * normalise(to_them)
+    to_them[..., terminal] = like_them[..., terminal]
+    return np.asarray(0.5 * like_them + 0.5 * normalise(to_them))
 
 
 def _normalise_or(rows: FloatArray, otherwise: FloatArray) -> FloatArray:
     """Rows as distributions; ``otherwise`` where a row is empty."""
-    total = rows.sum(axis=1, keepdims=True)
+    total = rows.sum(axis=-1, keepdims=True)
     return np.where(total > 0, rows / np.where(total > 0, total, 1.0), otherwise)
 
 
