@@ -44,6 +44,19 @@ def test_a_good_rule_is_found_to_be_better(evaluation: Evaluation) -> None:
     assert list(evaluation.values) == ["new", "logged", "random", "FPD_learn", "optimum"]
 
 
+def test_intervals_are_stretched_within_what_is_possible(learner: pw.TransferLearner) -> None:
+    """Means stay, widths grow by the factor; a share of time is never above one."""
+    plain = learner.evaluate(samples=100, assumptions=Assumptions(stretch=1.0))
+    wide = learner.evaluate(samples=100, assumptions=Assumptions(stretch=2.0))
+    for name, difference in plain.differences.items():
+        assert wide.differences[name].mean == pytest.approx(difference.mean, abs=1e-9)
+        width = difference.high - difference.low
+        assert wide.differences[name].high - wide.differences[name].low == pytest.approx(2 * width)
+    huge = learner.evaluate(samples=100, assumptions=Assumptions(stretch=50.0))
+    for value in (*huge.values.values(), *huge.in_sample.values()):
+        assert 0 <= value.low <= value.high <= 1
+
+
 def test_a_harmful_rule_raises_the_alarm(learner: pw.TransferLearner) -> None:
     """Airing at all times keeps the building cold."""
     airing = np.eye(3)[np.full(5, 2)]
