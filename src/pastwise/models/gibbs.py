@@ -523,20 +523,42 @@ def sample_chains(
     prior: Prior,
     tables: FloatArray,
     pull: float,
-    base: int,
+    base: FloatArray,
+    cumulative: FloatArray,
     chain: FloatArray,
     rng: np.random.Generator,
 ) -> None:
-    """The chain of each state given its tables: [entries]; zero for terminal states."""
+    """The chain of each state given its tables: [entries]; zero for terminal states.
+
+    Parameters
+    ----------
+    base, cumulative : [entries]
+        The base measure, and its sums from the first entry of each state on.
+    """
     for s in range(len(prior.first) - 1):
         here = slice(prior.first[s], prior.first[s + 1])
         out = chain[here]
         if not prior.is_open[s]:
             out[:] = 0.0
         elif len(out) < STICKS_FROM:
-            sample_dirichlet(pull * prior.bases[base, here] + tables[here], out, rng)
+            sample_dirichlet(pull * base[here] + tables[here], out, rng)
         else:
-            _sample_long_chain(tables[here], pull, prior.cumulative[base, here], out, rng)
+            _sample_long_chain(tables[here], pull, cumulative[here], out, rng)
+
+
+@compiled
+def _sample_prior_chains(
+    prior: Prior,
+    tables: FloatArray,
+    pull: int,
+    base: int,
+    chain: FloatArray,
+    rng: np.random.Generator,
+) -> None:
+    """The same with a pull and a base of the grids."""
+    sample_chains(
+        prior, tables, prior.pull[pull], prior.bases[base], prior.cumulative[base], chain, rng
+    )
 
 
 @compiled
@@ -559,7 +581,7 @@ def gibbs(log: Log, prior: Prior, burn_in: int, kept: Kept, rng: np.random.Gener
     bases_of_seen = np.ascontiguousarray(prior.bases[:, seen])
     of_bases = _log_gamma_of_bases(prior, bases_of_seen)
     chain = np.empty(num_entries)
-    sample_chains(prior, tables, prior.pull[pull], base, chain, rng)
+    _sample_prior_chains(prior, tables, pull, base, chain, rng)
 
     leaning = np.empty(len(log.place))
     tables_of_state = np.empty(num_states)
@@ -572,7 +594,7 @@ def gibbs(log: Log, prior: Prior, burn_in: int, kept: Kept, rng: np.random.Gener
         pull, base = _sample_pull(
             prior, bases_of_seen, of_bases, tables[seen], tables_of_state, base, rng
         )
-        sample_chains(prior, tables, prior.pull[pull], base, chain, rng)
+        _sample_prior_chains(prior, tables, pull, base, chain, rng)
         if sweep >= burn_in:
             h = sweep - burn_in
             kept.tables[h] = tables
@@ -596,6 +618,10 @@ class RowLog(NamedTuple):
         Rarity of an action that was never taken in the state.
     has_unseen : [S]
         Whether there are such actions.
+    entered : [S]
+        How many records that count enter each state, at least one.
+    unseen_deviation : float
+        Standard deviation of the lean of such actions from that of others.
     """
 
     first: IntArray
@@ -603,6 +629,8 @@ class RowLog(NamedTuple):
     records: FloatArray
     unseen_rarity: FloatArray
     has_unseen: BoolArray
+    entered: FloatArray
+    unseen_deviation: float
 
 
 class Lines(NamedTuple):
@@ -622,6 +650,34 @@ class Lines(NamedTuple):
 
 
 @compiled
+def _vary_base(
+    prior: Prior,
+    entered: FloatArray,
+    column_of_entry: IntArray,
+    base: FloatArray,
+    cumulative: FloatArray,
+    rng: np.random.Generator,
+) -> None:
+    """Vary a base measure [entries] as uncertainly as it is known how often states are entered.
+
+    Its sums from the first entry of each state on are written to ``cumulative``.
+    """
+    factor = np.ones(len(entered) + 1)
+    for n in range(len(entered)):
+        factor[n] = rng.standard_gamma(entered[n]) / entered[n]
+    for s in range(len(prior.first) - 1):
+        total = 0.0
+        for j in range(prior.first[s], prior.first[s + 1]):
+            base[j] = max(base[j] * factor[column_of_entry[j]], SMALLEST)
+            total += base[j]
+        passed = 0.0
+        for j in range(prior.first[s], prior.first[s + 1]):
+            base[j] /= total
+            passed += base[j]
+            cumulative[j] = passed
+
+
+@compiled
 def _sample_lines(
     prior: Prior,
     kept: Kept,
@@ -638,10 +694,15 @@ def _sample_lines(
     S = len(prior.first) - 1
     z = np.empty(len(column_of_entry))
     chain = np.empty(len(column_of_entry))
-    base = prior.bases[kept.base[h]]
-    sample_chains(prior, kept.tables[h], prior.pull[kept.pull[h]], kept.base[h], chain, rng)
+    base = prior.bases[kept.base[h]].copy()
+    cumulative = np.empty(len(base))
+    _vary_base(prior, log.entered, column_of_entry, base, cumulative, rng)
+    pull = prior.pull[kept.pull[h]]
+    sample_chains(prior, kept.tables[h], pull, base, cumulative, chain, rng)
     standardise(prior, chain, z)
     strangeness = rng.random()
+    unseen_lean = prior.lean[kept.lean[h]] * rng.random()
+    unseen_lean += log.unseen_deviation * rng.standard_normal()
 
     end = 0
     for line in range(2 * S):
@@ -650,7 +711,7 @@ def _sample_lines(
         is_leaning = line >= S
         if is_leaning and not log.has_unseen[s]:
             continue
-        tilt = prior.lean[kept.lean[h]] * log.unseen_rarity[s] if is_leaning else 0.0
+        tilt = unseen_lean * log.unseen_rarity[s] if is_leaning else 0.0
         share = strangeness if is_leaning else 0.0
         norm = 0.0
         for j in range(prior.first[s], prior.first[s + 1]):

@@ -18,7 +18,8 @@ From the whole to the single row:
   a priori by a power of the mass, since otherwise "actions hardly matter" would be the answer to
   every short log.
 - The *base* :math:`g_s` is one of: uniform; where the log's records lead; the neighbourhood of s in
-  the log; mixtures of them. The base and its *pull* :math:`\kappa` are inferred.
+  the log; mixtures of them. The base and its *pull* :math:`\kappa` are inferred. A sampled base
+  varies as much as it is uncertain how often each state is entered.
 - An action that was *never taken* in a state may lead elsewhere than those that were: there
   the chain is mixed with its base, with a share that is uniform from 0 to 1.
 - The *lean* :math:`\beta`: actions that were rarely taken may lead to good or to bad states
@@ -91,6 +92,12 @@ class Assumptions:
     lean_mean, lean_deviation : float
         Prior mean and standard deviation of the lean; both 0 for none. The mean is positive, since
         more logs are of people who avoided what is bad than of people who sought it.
+    largest_rarity : float
+        Rarity is cut off here: actions that were taken a thousand times less often than others
+        lean as those that were taken seven times less often.
+    unseen_lean_deviation : float
+        What was seen need not hold for actions that were never taken: their lean is a uniform share
+        of the others', with this standard deviation.
     far_share : float
         Share of all states in the neighbourhood of a state.
     neighbours : int
@@ -108,8 +115,10 @@ class Assumptions:
     mass_power: float = -0.4
     mass_concentration: float = 8.0
     pulls: Sequence[float] = (0.5, 1.0, 2.0, 4.0)
-    lean_mean: float = 0.2
-    lean_deviation: float = 0.8
+    lean_mean: float = 0.1
+    lean_deviation: float = 0.5
+    largest_rarity: float = 2.0
+    unseen_lean_deviation: float = 0.05
     far_share: float = 0.1
     neighbours: int = 64
     list_all_up_to: int = 150
@@ -333,6 +342,8 @@ class TransitionPosterior:
         self.num_actions = len(counts.actions)
         self._counts = counts
         self._is_dense = self.num_states <= dense_up_to
+        self._largest_rarity = assumptions.largest_rarity
+        self._unseen_deviation = assumptions.unseen_lean_deviation
         self._record_share = assumptions.record_share / design_effect
         self._records = counts.weight * self._record_share
         self._support = ChainSupport.of(counts, assumptions)
@@ -424,6 +435,12 @@ class TransitionPosterior:
         return self._counts.by_state_action(self._counts.weight)
 
     @cached_property
+    def _entered(self) -> FloatArray:
+        """How many records that count enter each state, at least one: [S]."""
+        entered = group_sum(self._counts.next_state, self._records, self.num_states)
+        return np.maximum(entered, 1.0)
+
+    @cached_property
     def _mean_rarity(self) -> FloatArray:
         """Mean of ln(1 + records of the row) over the records of each state: [S, 1]."""
         records = self._row_records
@@ -432,10 +449,11 @@ class TransitionPosterior:
         mean = (records * of_rows).sum(axis=-1, keepdims=True) / np.maximum(total, 1e-300)
         return np.asarray(np.where(total > 0, mean, of_rows.mean()))
 
-    @property
+    @cached_property
     def _rarity(self) -> FloatArray:
         """How much more often than usual each row was taken, in logarithms: [S, A]."""
-        return np.asarray(np.log1p(self._row_records) - self._mean_rarity)
+        rarity = np.log1p(self._row_records) - self._mean_rarity
+        return np.clip(rarity, -self._largest_rarity, self._largest_rarity)
 
     # Sampling.
 
@@ -474,17 +492,23 @@ class TransitionPosterior:
         num_models = len(chosen)
 
         # Chains: [n, S, S], dense because every state is listed.
-        base = prior.bases[kept.base[chosen]]
-        concentration = prior.pull[kept.pull[chosen]][:, None] * base + kept.tables[chosen]
-        chain = _dirichlet(concentration.reshape(num_models, S, S), rng)
+        factor = rng.standard_gamma(self._entered, size=(num_models, S)) / self._entered
+        base = prior.bases[kept.base[chosen]].reshape(num_models, S, S) * factor[:, None]
+        base = normalise(np.maximum(base, 1e-12))
+        tables = kept.tables[chosen].reshape(num_models, S, S)
+        pull = prior.pull[kept.pull[chosen]][:, None, None]
+        chain = _dirichlet(pull * base + tables, rng)
 
         # Values of next states in standard deviations of the chain, and the leaning chains.
         value = prior.value.reshape(S, S)
         mean = (chain * value).sum(axis=-1, keepdims=True)
         variance = (chain * (value - mean) ** 2).sum(axis=-1, keepdims=True)
         z = np.clip((value - mean) / np.sqrt(np.maximum(variance, 1e-18)), -4.0, 4.0)
-        tilt = prior.lean[kept.lean[chosen]][:, None, None] * self._rarity
-        start = self._start_of_rows(chain, base.reshape(num_models, S, S), rng)
+        lean = prior.lean[kept.lean[chosen]][:, None, None]
+        unseen_lean = lean * rng.random(lean.shape)
+        unseen_lean += self._unseen_deviation * rng.standard_normal(lean.shape)
+        tilt = np.where(self._row_records == 0, unseen_lean, lean) * self._rarity
+        start = self._start_of_rows(chain, base, rng)
         leaning = normalise(start * np.exp(tilt[..., None] * z[:, :, None]))
 
         # Rows.
@@ -525,8 +549,10 @@ class TransitionPosterior:
             first=row_first,
             next_state=counts.next_state,
             records=self._records,
-            unseen_rarity=-self._mean_rarity[:, 0],
+            unseen_rarity=np.maximum(-self._mean_rarity[:, 0], -self._largest_rarity),
             has_unseen=(self._row_records == 0).any(axis=-1),
+            entered=self._entered,
+            unseen_deviation=self._unseen_deviation,
         )
         number = len(chosen)
         column = np.empty((number, len(counts.row) + 2 * num_rows), np.int64)
