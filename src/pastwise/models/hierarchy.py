@@ -110,19 +110,19 @@ class Assumptions:
         the model says, and on the chosen families intervals had to be this much wider to hold.
     """
 
-    record_share: float = 0.6
+    record_share: float = 0.9
     masses: Sequence[float] = _grid(0.3, 3000, 16)
     mass_power: float = -0.4
     mass_concentration: float = 8.0
     pulls: Sequence[float] = (0.5, 1.0, 2.0, 4.0)
     lean_mean: float = 0.1
-    lean_deviation: float = 0.5
+    lean_deviation: float = 0.7
     largest_rarity: float = 2.0
-    unseen_lean_deviation: float = 0.05
+    unseen_lean_deviation: float = 0.25
     far_share: float = 0.1
     neighbours: int = 64
     list_all_up_to: int = 150
-    stretch: float = 1.15
+    stretch: float = 1.25
 
     def __post_init__(self) -> None:
         if not 0 < self.record_share <= 1:
