@@ -118,7 +118,7 @@ class Assumptions:
     lean_mean: float = 0.1
     lean_deviation: float = 0.7
     largest_rarity: float = 2.0
-    unseen_lean_deviation: float = 0.25
+    unseen_lean_deviation: float = 0.1
     far_share: float = 0.1
     neighbours: int = 64
     list_all_up_to: int = 150
