@@ -265,9 +265,7 @@ def test_long_chains_have_the_moments_of_their_dirichlet() -> None:
     )
     chains = np.empty((4000, size))
     for chain in chains:
-        gibbs.sample_chains(
-            prior, tables, pull, prior.bases[0], prior.cumulative[0], chain, rng
-        )
+        gibbs.sample_chains(prior, tables, pull, prior.bases[0], prior.cumulative[0], chain, rng)
     concentration = tables + pull * base
     total = concentration.sum()
     mean = concentration / total
