@@ -33,9 +33,9 @@ OPTIMUM = "optimum"
 LOGGED = "logged"
 """Name of what was done: a rule that is sampled with each model, given the decisions of the log."""
 
-SAMPLES_OF_OPTIMUM = 100
+SAMPLES_OF_OPTIMUM = 200
 """Most samples whose optimal policy is computed, which takes longer than all rules: no verdict
-rests on it, and so many fix the bounds of its interval to about 7 % of its width."""
+rests on it, and so many fix the bounds of its interval to about 5 % of its width."""
 
 MAX_SAMPLES = 1_000_000
 """Most samples; more is a slip of the keyboard."""

@@ -40,7 +40,7 @@ HALF_LN_2_PI = 0.5 * math.log(2 * math.pi)
 STICKS_FROM = 32
 """From this many entries on a chain is sampled by breaking sticks, which is faster then."""
 
-SHORTEST_STICK = 1e-4
+SHORTEST_STICK = 1e-3
 """Share of the base's part of a chain that is not broken any further: a single entry gets it."""
 
 TABLES_UP_TO = 2000
@@ -188,11 +188,36 @@ def _number_of_tables(records: int, concentration: float, rng: np.random.Generat
 
 
 @compiled
+def _sample_gamma(shape: float, rng: np.random.Generator) -> float:
+    """A gamma-distributed number; the library is slow for small shapes.
+
+    It is Gamma(shape + 1) times a power 1 / shape of a uniform number.
+    """
+    if shape >= 1:
+        return rng.standard_gamma(shape)
+    return float(rng.standard_gamma(shape + 1) * np.exp(-rng.standard_exponential() / shape))
+
+
+@compiled
+def _find(cumulative: FloatArray, target: float) -> int:
+    """The first place whose sum is above the target, or the last."""
+    low = 0
+    high = len(cumulative) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if cumulative[middle] > target:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@compiled
 def sample_dirichlet(concentration: FloatArray, out: FloatArray, rng: np.random.Generator) -> None:
     """A sample of a Dirichlet distribution, written to ``out``."""
     total = 0.0
     for i in range(len(concentration)):
-        out[i] = rng.standard_gamma(max(concentration[i], SMALLEST))
+        out[i] = _sample_gamma(max(concentration[i], SMALLEST), rng)
         total += out[i]
     if total > 0:
         for i in range(len(out)):
@@ -485,11 +510,10 @@ def _break_sticks(
     cumulative : [entries of the state]
         Sums of the base up to each entry.
     """
-    left = rng.standard_gamma(pull)
+    left = _sample_gamma(pull, rng)
     enough = SHORTEST_STICK * left
     while left > 0:
-        target = rng.random() * cumulative[-1]
-        j = min(np.searchsorted(cumulative, target, side="right"), len(out) - 1)
+        j = _find(cumulative, rng.random() * cumulative[-1])
         rest = left * np.exp(-rng.standard_exponential() / pull)
         if rest < enough:
             rest = 0.0
@@ -507,15 +531,14 @@ def _sample_long_chain(
 ) -> None:
     """The chain of one state, Dirichlet(tables + pull * base), as a mixture of the two parts."""
     for j in range(len(out)):
-        out[j] = rng.standard_gamma(tables[j]) if tables[j] > 0 else 0.0
+        out[j] = _sample_gamma(tables[j], rng) if tables[j] > 0 else 0.0
     _break_sticks(cumulative, pull, out, rng)
     total = out.sum()
     if total > 0:
         out /= total
     else:
         # The pull's part underflowed and there is no other.
-        target = rng.random() * cumulative[-1]
-        out[min(np.searchsorted(cumulative, target, side="right"), len(out) - 1)] = 1.0
+        out[_find(cumulative, rng.random() * cumulative[-1])] = 1.0
 
 
 @compiled
@@ -717,7 +740,7 @@ def _sample_lines(
         for j in range(prior.first[s], prior.first[s + 1]):
             start = (1 - share) * chain[j] + share * base[j]
             if start > NEGLIGIBLE:
-                lines.probability[end] = start * np.exp(tilt * z[j])
+                lines.probability[end] = start * np.exp(tilt * z[j]) if is_leaning else start
                 lines.column[end] = column_of_entry[j]
                 norm += lines.probability[end]
                 end += 1
@@ -746,11 +769,11 @@ def _sample_row(
     moments; see `samples.atom_share`.
     """
     # The share of the prior's row.
-    unseen = rng.standard_gamma(mass)
+    unseen = _sample_gamma(mass, rng)
     total = unseen
     num_seen = log.first[row + 1] - log.first[row]
     for e in range(num_seen):
-        probability[e] = rng.standard_gamma(log.records[log.first[row] + e])
+        probability[e] = _sample_gamma(log.records[log.first[row] + e], rng)
         column[e] = log.next_state[log.first[row] + e]
         total += probability[e]
     if total == 0:

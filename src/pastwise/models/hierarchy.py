@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 DENSE_STATES = 32
 """Up to this many states a sampled model is a dense tensor, which is faster than sparse rows."""
 
-ENTRIES_PER_BATCH = 100_000
+ENTRIES_PER_BATCH = 400_000
 """Entries of the models that are sampled together: few enough for a cache."""
 
 MODELS_PER_BATCH = 200

@@ -219,6 +219,22 @@ def rule_values(
 
 
 @compiled
+def _expect_rows(
+    first: IntArray, column: IntArray, probability: FloatArray, value: FloatArray, out: FloatArray
+) -> None:
+    """Mean of values under each sparse row of one model: [columns] -> [rows]."""
+    # Unsigned indices: signed ones may count from the end, and testing for that slows the loop.
+    e = np.uint64(first[0])
+    for row in range(len(out)):
+        stop = np.uint64(first[row + 1])
+        mean = 0.0
+        while e < stop:
+            mean += probability[e] * value[np.uint64(column[e])]
+            e += np.uint64(1)
+        out[row] = mean
+
+
+@compiled
 def _by_column(models: Models, i: int, value: FloatArray) -> None:
     """Values [S + 1 + 2 S] of elsewhere and of the lines, from those of the next states."""
     S = len(models.common)
@@ -226,20 +242,8 @@ def _by_column(models: Models, i: int, value: FloatArray) -> None:
     for s in range(S):
         elsewhere += models.common[s] * value[s]
     value[S] = elsewhere
-    for line in range(2 * S):
-        mean = 0.0
-        for j in range(models.line_first[i, line], models.line_first[i, line + 1]):
-            mean += models.lines[i, j] * value[np.uint32(models.line_column[i, j])]
-        value[S + 1 + line] = mean
-
-
-@compiled
-def _expect_row(models: Models, i: int, row: int, value: FloatArray) -> float:
-    """Mean of the values of all columns under a row of model i."""
-    mean = 0.0
-    for e in range(models.first[row], models.first[row + 1]):
-        mean += models.probability[i, e] * value[np.uint32(models.column[i, e])]
-    return mean
+    of_lines = value[S + 1 :]
+    _expect_rows(models.line_first[i], models.line_column[i], models.lines[i], value, of_lines)
 
 
 @compiled
@@ -250,8 +254,7 @@ def expect(models: Models, values: FloatArray, out: FloatArray) -> None:
     value[:S] = values
     for i in range(len(out)):
         _by_column(models, i, value)
-        for row in range(out.shape[1]):
-            out[i, row] = _expect_row(models, i, row, value)
+        _expect_rows(models.first, models.column[i], models.probability[i], value, out[i])
 
 
 @compiled
@@ -261,16 +264,20 @@ def _best_epoch(
     reward: FloatArray,
     penalty: FloatArray,
     value: FloatArray,
+    q: FloatArray,
     before: FloatArray,
 ) -> None:
-    """Values [S] of the best action in the epoch before one of values [S + 1 + 2 S]."""
+    """Values [S] of the best action in the epoch before one of values [S + 1 + 2 S].
+
+    ``q`` [S * A] is overwritten.
+    """
     S, A = reward.shape
     _by_column(models, i, value)
+    _expect_rows(models.first, models.column[i], models.probability[i], value, q)
     for s in range(S):
         best = -np.inf
         for a in range(A):
-            q = reward[s, a] + penalty[s, a] + _expect_row(models, i, s * A + a, value)
-            best = max(best, q)
+            best = max(best, reward[s, a] + penalty[s, a] + q[s * A + a])
         before[s] = best
 
 
@@ -292,13 +299,14 @@ def best_values(
     out : [n, S]
         Written to.
     """
-    S = reward.shape[1]
+    _, S, A = reward.shape
     value = np.empty(S + 1 + 2 * S)
+    q = np.empty(S * A)
     ends = epochs.goes_on.min() == 0
     for i in range(len(reward)):
         value[:S] = 0.0
         for epoch in range(epochs.number):
-            _best_epoch(models, i, reward[i], penalty, value, out[i])
+            _best_epoch(models, i, reward[i], penalty, value, q, out[i])
             out[i] *= epochs.goes_on
             step = out[i] - value[:S]
             value[:S] = out[i]
