@@ -280,6 +280,25 @@ def icu_sepsis(output: Output, quick: bool, seeds: int, patients: int, seed: int
     )
 
 
+@study.command("icu-calibration", short_help="Whether stated intervals hold on ICU-Sepsis.")
+@quick_option
+@number_option("--logs", 10, "Logs of each size.")
+@number_option("--samples", 200, "Models that each evaluation samples.")
+@seed_option()
+@output_options("icu-calibration")
+def icu_statements(output: Output, quick: bool, logs: int, samples: int, seed: int) -> int:
+    """Whether the stated intervals hold on ICU-Sepsis, from logs of the expert."""
+    from pastwise.studies.icu_calibration import SIZES, icu_calibration
+
+    if quick:
+        logs = min(logs, 2)
+    sizes = SIZES[:1] if quick else SIZES
+    return output.run(
+        lambda runner: icu_calibration(sizes, logs, samples, seed, runner),
+        lambda result: print_text(result.page()),
+    )
+
+
 @study.command("gridworlds", short_help="Success in gridworlds, from logs made for another target.")
 @quick_option
 @seeds_option
