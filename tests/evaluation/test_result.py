@@ -179,7 +179,7 @@ def test_the_plain_form_is_json_even_where_estimates_are_undefined() -> None:
         "margin": None,
         "min_samples": 40,
         "harm_margins": 3.0,
-        "alarm_probability": 0.25,
+        "alarm_probability": 0.2,
     }
     assert content["estimates"]["importance sampling"] == {
         "mean": None,

@@ -135,7 +135,7 @@ def test_alarm_states_the_chance_behind_it() -> None:
         "raised": True,
         "chance_of_harm": 0.4,
         "harm": 0.0,
-        "threshold": 0.25,
+        "threshold": 0.2,
         "worse_than_logged": False,
     }
 

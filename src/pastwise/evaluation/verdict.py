@@ -60,7 +60,7 @@ class Thresholds:
     margin: float | None = None
     min_samples: int = 40
     harm_margins: float = 3.0
-    alarm_probability: float = 0.25
+    alarm_probability: float = 0.2
 
     def __post_init__(self) -> None:
         require_level("level", self.level)

@@ -114,7 +114,7 @@ class Assumptions:
     masses: Sequence[float] = _grid(0.3, 3000, 16)
     mass_power: float = -0.4
     mass_concentration: float = 8.0
-    pulls: Sequence[float] = (0.5, 1.0, 2.0, 4.0)
+    pulls: Sequence[float] = (0.25, 0.5, 1.0, 2.0)
     lean_mean: float = 0.1
     lean_deviation: float = 0.7
     largest_rarity: float = 2.0
@@ -139,10 +139,11 @@ class Assumptions:
 
     @property
     def leans(self) -> FloatArray:
-        """Grid of the lean."""
+        """Grid of the lean, finer near zero: a long log may fix it to a hundredth."""
         if self.lean_deviation == 0:
             return np.zeros(1)
-        return self.lean_mean + np.linspace(-2.5, 2.5, 13) * self.lean_deviation
+        steps = np.sinh(np.linspace(-4.0, 4.0, 25)) / np.sinh(4.0)
+        return 2.5 * self.lean_deviation * steps
 
 
 DEFAULT_ASSUMPTIONS = Assumptions()
@@ -344,6 +345,7 @@ class TransitionPosterior:
         self._is_dense = self.num_states <= dense_up_to
         self._largest_rarity = assumptions.largest_rarity
         self._unseen_deviation = assumptions.unseen_lean_deviation
+        self._design_effect = design_effect
         self._record_share = assumptions.record_share / design_effect
         self._records = counts.weight * self._record_share
         self._support = ChainSupport.of(counts, assumptions)
@@ -413,7 +415,12 @@ class TransitionPosterior:
             leans = np.zeros(1)
         else:
             value = (value - value.mean()) / np.ptp(value)  # the unit does not matter
-        deviation = assumptions.lean_deviation or 1.0
+
+        # The normal density of the lean, times the distance of its grid.
+        lean_log_weight = np.zeros(len(leans))
+        if len(leans) > 1:
+            z = (leans - assumptions.lean_mean) / assumptions.lean_deviation
+            lean_log_weight = np.log(np.gradient(leans)) - 0.5 * z**2
         value_of_column = np.append(value, support.common @ value)
         return gibbs.Prior(
             first=support.first,
@@ -423,7 +430,7 @@ class TransitionPosterior:
             mass=masses,
             mass_weight=assumptions.mass_concentration * normalise(masses**assumptions.mass_power),
             lean=leans,
-            lean_log_weight=-0.5 * ((leans - assumptions.lean_mean) / deviation) ** 2,
+            lean_log_weight=lean_log_weight,
             value=value_of_column[support.column],
             rarity=self._rarity,
             is_open=is_open,
@@ -479,7 +486,7 @@ class TransitionPosterior:
 
         Dirichlet given how often each action was taken; uniform where nothing was.
         """
-        records = self._row_records
+        records = self._row_records / self._design_effect
         never_left = records.sum(axis=-1, keepdims=True) == 0
         concentration = np.where(never_left, 1.0, np.maximum(records, 1e-3))
         gamma = rng.standard_gamma(concentration, size=(number, *records.shape))
