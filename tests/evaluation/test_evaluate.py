@@ -10,6 +10,7 @@ from scipy.stats import beta
 
 import pastwise as pw
 from pastwise._numerics.arrays import FloatArray
+from pastwise.errors import LogError
 from pastwise.evaluation.evaluate import evaluate_rule
 from pastwise.evaluation.result import Evaluation
 from pastwise.models.hierarchy import Assumptions
@@ -377,6 +378,64 @@ def test_fewer_samples_than_requested_are_reported(learner: pw.TransferLearner) 
 
     result = learner.evaluate(samples=5000, on_step=impatient)
     assert f"Only {result.samples} of 5000 samples were taken" in result.sentence
+
+
+def test_an_interrupt_ends_all_that_is_sampled(learner: pw.TransferLearner) -> None:
+    """Ctrl-C comes once, while the halves of the log are sampled."""
+    calls: list[int] = []
+
+    def interrupted_once() -> bool:
+        calls.append(len(calls))
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return False
+
+    result = learner.evaluate(samples=5000, should_stop=interrupted_once)
+    assert calls == [0]
+    assert f"Only {result.samples} of 5000 samples were taken" in result.sentence
+    assert "new" in result.in_sample
+
+
+@pytest.mark.parametrize("method", ["TL", "TL_foresight", "Rand"])
+def test_rounding_decides_nothing(method: str) -> None:
+    """Where nothing matters, no rule is better, worse or harmful."""
+    log = simulated_log()
+    goal = pw.Goal(reward={"low": 3.0, "middle": 3.0, "high": 3.0})
+    found = pw.TransferLearner(goal, method=method).fit(log, state="s", action="a", next_state="n")
+    result = found.evaluate(samples=100)
+    assert result.margin == 0
+    assert result.verdict == {"logged": "cannot tell", "random": "cannot tell"}
+    assert result.alarm.chance_of_harm == 0
+    assert "as good as what was done (3.000; 90 %: +0.000 to +0.000)" in result.sentence
+
+
+def simulated_log() -> dict[str, list[Any]]:
+    """300 records of three states and two actions, at random."""
+    rng = np.random.default_rng(0)
+    labels = ["low", "middle", "high"]
+    return {
+        "s": rng.choice(labels, 300).tolist(),
+        "a": rng.choice(["stay", "go"], 300).tolist(),
+        "n": rng.choice(labels, 300).tolist(),
+    }
+
+
+def test_records_of_no_episode_are_counted_on_their_own() -> None:
+    log = simulated_log()
+    log["e"] = [None if row < 60 else row // 10 for row in range(300)]
+    found = pw.TransferLearner(pw.Goal(prefer="low"))
+    found.fit(log, state="s", action="a", next_state="n", episode="e")
+    unit = found.evaluate(samples=100).unit
+    assert unit == "24 episodes, 300 records (60 of them of no episode)"
+
+
+def test_a_log_without_decisions_is_refused() -> None:
+    log = {"s": ["end"] * 4, "a": ["x", "y"] * 2, "n": ["on"] * 4}
+    found = pw.TransferLearner(pw.Goal(prefer="on"))
+    with pytest.warns(pw.LogWarning, match="leave a terminal state"):
+        found.fit(log, state="s", action="a", next_state="n", terminal=["end"])
+    with pytest.raises(LogError, match="no record to evaluate on"):
+        found.evaluate(samples=100)
 
 
 def test_extra_rules_are_compared_by_name(

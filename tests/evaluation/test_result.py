@@ -76,6 +76,10 @@ def test_the_sentence_says_that_nothing_is_known() -> None:
 def test_being_worse_than_what_was_done_is_a_warning_of_its_own() -> None:
     worse = replace(EVALUATION, alarm=Alarm(0.01, 0.03, 0.25, worse_than_logged=True))
     assert "Warning: it may do worse than what was done." in worse.sentence
+    assert worse.alarm_in_words == (
+        "Alarm raised: by the log the rule is worse than what was done, and the chance of being "
+        "worse than acting at random by more than 0.03 is 1.0 % (limit 25 %)."
+    )
 
 
 def test_objections_overrule_the_sentence() -> None:

@@ -51,6 +51,11 @@ def _sum(parts: list[TransitionCounts]) -> TransitionCounts:
     return total
 
 
+def always() -> bool:
+    """A ``should_stop`` that ends a sampling after its first batch."""
+    return True
+
+
 def optimism(
     halves: tuple[TransitionCounts, TransitionCounts],
     learned: Mapping[str, LearnWithout],
@@ -101,6 +106,8 @@ def optimism(
             with_references=False,
         )
         on_halves.append(values)
+        if values.number < values.requested:
+            should_stop = always
 
     # On the half learned from, minus on the other half; the value of what was done cancels.
     result = {}

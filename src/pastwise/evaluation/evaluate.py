@@ -13,9 +13,15 @@ from pastwise._numerics.interval import Interval
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.episodes import EpisodeSummary, random_folds
 from pastwise.data.space import key_of
-from pastwise.errors import ParameterError
+from pastwise.errors import LogError, ParameterError
 from pastwise.evaluation.criterion import Criterion
-from pastwise.evaluation.cross_fit import LearnWithout, design_effect, optimism, split_in_two
+from pastwise.evaluation.cross_fit import (
+    LearnWithout,
+    always,
+    design_effect,
+    optimism,
+    split_in_two,
+)
 from pastwise.evaluation.objections import objections
 from pastwise.evaluation.result import Evaluation, EvaluationSupport, unit_of
 from pastwise.evaluation.values import LOGGED, OPTIMUM, arrival_value, occupancy, sample_values
@@ -45,6 +51,13 @@ def require_state_limit(num_states: int, max_states: int = MAX_STATES) -> None:
         raise ParameterError(
             f"evaluate() handles at most {max_states:,} states (got {num_states:,}): "
             "memory grows with the square of their number"
+        )
+
+
+def _require_records(log: TransitionCounts) -> None:
+    if log.num_records == 0:
+        raise LogError(
+            "there is no record to evaluate on; those that leave a terminal state do not count"
         )
 
 
@@ -112,6 +125,7 @@ def evaluate_rule(
         Called after each batch; True ends the sampling, and the result rests on what there is.
     """
     require_state_limit(len(log.states), max_states)
+    _require_records(log)
     require_whole_number("the seed", seed, 0, 2**128)
     extra_rules = _checked_rules(rules or {}, rule.shape)
     if margin is not None:
@@ -152,20 +166,23 @@ def evaluate_rule(
     contenders.update(extra_rules)
 
     # What the halves of the log flatter the rules learned from them. This comes first, so that a
-    # user who interrupts the sampling below gets a result that it is part of.
+    # user who interrupts the sampling below gets a result that it is part of. Whoever stops it
+    # already here gets the first batch of what is sampled below.
     flattery = {}
+    samples_of_halves = max(MIN_SAMPLES_OF_HALVES, samples // 4)
     if learned:
         flattery = optimism(
             split_in_two(folds),
             learned,
             criterion,
-            max(MIN_SAMPLES_OF_HALVES, samples // 4),
+            samples_of_halves,
             design_effect=effect,
             assumptions=assumptions,
             seed=seed,
             should_stop=should_stop,
             threads=threads,
         )
+    was_stopped = any(len(each) < samples_of_halves for each in flattery.values())
 
     # Values of all rules on the same models, less half of that.
     sampled = sample_values(
@@ -175,7 +192,7 @@ def evaluate_rule(
         samples,
         seed=seed,
         on_step=on_step,
-        should_stop=should_stop,
+        should_stop=always if was_stopped else should_stop,
         threads=threads,
     )
     values = {name: sampled[name] for name in ("new", LOGGED, *sampled.names)}
@@ -184,7 +201,8 @@ def evaluate_rule(
         values[name] = values[name] - 0.5 * np.resize(of_samples, sampled.number)
     differences = {}
     for name in (LOGGED, "random", *extra_rules):
-        differences[name] = stretched(values["new"] - values[name], assumptions.stretch)
+        difference = without_rounding(values["new"] - values[name], values[name])
+        differences[name] = stretched(difference, assumptions.stretch)
 
     # Intervals of the values, which stay within what is possible.
     lowest, highest = criterion.possible_range
@@ -211,7 +229,7 @@ def evaluate_rule(
         alarm=alarm,
         objections=found,
         margin=smallest,
-        unit=unit_of(log.num_records, None if episodes is None else episodes.number),
+        unit=_unit(log, episodes),
         support=_support(decisions, support, log),
         measure=criterion.measure,
         horizon=criterion.horizon,
@@ -231,10 +249,33 @@ def stretched(samples: FloatArray, factor: float) -> FloatArray:
     return np.asarray(mean + factor * (samples - mean))
 
 
+def without_rounding(
+    difference: FloatArray, value: FloatArray, *, precision: float = 1e-10
+) -> FloatArray:
+    """Differences [n], zero where rounding explains them: no rule is worse by the last digit.
+
+    Parameters
+    ----------
+    value : [n]
+        One of the two values that were subtracted.
+    precision : float
+        Largest rounding error, relative to the value: that of a sum over a million epochs.
+    """
+    return np.where(np.abs(difference) <= precision * np.abs(value), 0.0, difference)
+
+
 def _fpd_learn(ideal: IdealModel, counts: TransitionCounts) -> FloatArray:
     """The rule of FPD_learn: [S, A]."""
     method = FPDLearn()
     return method.plan(method.start(counts.evenly_weighted(), ideal)).rule
+
+
+def _unit(log: TransitionCounts, episodes: EpisodeSummary | None) -> str:
+    """What the evaluation rests on; records of no known episode are counted on their own."""
+    if episodes is None:
+        return unit_of(log.num_records, None)
+    without_episode = log.num_records - episodes.folds.num_records
+    return unit_of(log.num_records, episodes.number, without_episode)
 
 
 def _by_state(shares: FloatArray, log: TransitionCounts) -> dict[str, float]:

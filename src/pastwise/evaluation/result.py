@@ -169,8 +169,11 @@ class Evaluation:
     def alarm_in_words(self) -> str:
         """The alarm, raised or not, with the chance behind it."""
         state = "raised" if self.alarm else "not raised"
+        reason = ""
+        if self.alarm.worse_than_logged:
+            reason = "by the log the rule is worse than what was done, and "
         return (
-            f"Alarm {state}: the chance of being worse than acting at random by more than "
+            f"Alarm {state}: {reason}the chance of being worse than acting at random by more than "
             f"{self.alarm.harm:.4g} is {100 * self.alarm.chance_of_harm:.1f} % (limit "
             f"{100 * self.alarm.threshold:g} %)."
         )
@@ -206,7 +209,10 @@ class Evaluation:
         deciding = comparison.deciding
         is_known = self.samples >= self.thresholds.min_samples
         margin = f"{self.margin:.4g}"
-        if is_known and -self.margin <= deciding.low and deciding.high <= self.margin:
+        is_within = -self.margin <= deciding.low and deciding.high <= self.margin
+        if is_known and is_within and self.margin == 0:
+            return f"as good{by_the_log} as"
+        if is_known and is_within:
             return f"within {margin}{by_the_log} of"
         if is_known and deciding.low > 0:
             return f"better{by_the_log}, but not certainly by more than {margin}, than"
@@ -307,15 +313,19 @@ class Evaluation:
         )
 
 
-def unit_of(records: int, episodes: int | None) -> str:
+def unit_of(records: int, episodes: int | None, without_episode: int = 0) -> str:
     """What an evaluation rests on, in words.
 
     >>> unit_of(3862, 133)
     '133 episodes, 3,862 records'
+    >>> unit_of(3862, 133, 62)
+    '133 episodes, 3,862 records (62 of them of no episode)'
     """
     of_records = f"{records:,} {'record' if records == 1 else 'records'}"
     if episodes is None:
         return of_records
+    if without_episode > 0:
+        of_records += f" ({without_episode:,} of them of no episode)"
     return f"{episodes:,} {'episode' if episodes == 1 else 'episodes'}, {of_records}"
 
 

@@ -143,7 +143,7 @@ class Assumptions:
         if self.lean_deviation == 0:
             return np.zeros(1)
         steps = np.sinh(np.linspace(-4.0, 4.0, 25)) / np.sinh(4.0)
-        return 2.5 * self.lean_deviation * steps
+        return np.asarray(2.5 * self.lean_deviation * steps)
 
 
 DEFAULT_ASSUMPTIONS = Assumptions()

@@ -205,7 +205,8 @@ def value_table(evaluation: Evaluation) -> Table:
     from rich.table import Table
 
     level = f"{100 * evaluation.thresholds.level:g} %"
-    title = f"{evaluation.measure}: mean and {level} interval, {evaluation.samples:,} samples"
+    samples = "1 sample" if evaluation.samples == 1 else f"{evaluation.samples:,} samples"
+    title = f"{evaluation.measure}: mean and {level} interval, {samples}"
     table = Table(title=title)
     table.add_column("policy")
     for column in ("mean", "low", "high"):
