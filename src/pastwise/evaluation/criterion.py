@@ -136,7 +136,8 @@ class Criterion:
             Distribution of the start state; by default that of the log, see `log_starts`.
         horizon : int, optional
             Number of epochs; by default the median length of the log's episodes where values are
-            means, so that the value of what was done is the log's own rate. It is 100 without
+            means, so that the value of what was done is about the log's own rate if lengths do not
+            differ much. It is 100 without
             episodes, and at least 100 where episodes go on until they end.
         episodes : EpisodeSummary, optional
             What is known of the log's episodes.
