@@ -28,7 +28,7 @@ def test_the_sentence_states_values_deciding_intervals_and_unit() -> None:
     assert EVALUATION.sentence == (
         "The new rule (share of time as wanted 0.464) is better than what was done "
         "(0.411; 95 %: +0.041 to +0.066) and better than acting at random "
-        "(0.300; 95 %: +0.100 to +0.200). This rests on 12 episodes, 440 records."
+        "(0.300; 95 %: +0.100 to +0.200). This rests on 12 episodes, 440 records, over 100 epochs."
     )
 
 
@@ -66,7 +66,7 @@ def test_the_sentence_says_that_nothing_is_known() -> None:
     assert unknown.sentence == (
         "The new rule (share of time as wanted 0.464) is not distinguishable from what was done "
         "(0.411; 95 %: -0.100 to +0.100) and not distinguishable from acting at random "
-        "(0.300; 95 %: -0.200 to -0.050). This rests on 12 episodes, 440 records. "
+        "(0.300; 95 %: -0.200 to -0.050). This rests on 12 episodes, 440 records, over 100 epochs. "
         "Warning: with a chance of 34 % it is worse than acting at random by more than 0.03. "
         "Only 30 of 400 samples were taken. "
         "Fewer than 40 samples give no verdict."
@@ -88,7 +88,7 @@ def test_objections_overrule_the_sentence() -> None:
         "(0.411; 95 %: +0.041 to +0.066) and better by the log than acting at random "
         "(0.300; 95 %: +0.100 to +0.200), but this is not a fair comparison: "
         "each of the 12 episodes has one action; only 25 % of the decisions were seen. "
-        "This rests on 12 episodes, 440 records."
+        "This rests on 12 episodes, 440 records, over 100 epochs."
     )
     assert EVALUATION.is_better
     assert not OVERRULED.is_better
@@ -207,7 +207,7 @@ def test_the_plain_form_is_json_even_where_estimates_are_undefined() -> None:
 def test_a_notebook_shows_all_of_it() -> None:
     shown = replace(OVERRULED, in_sample={"new": Interval(0.5, 0.4, 0.6, 0.9)})._repr_html_()
     assert "not a fair comparison: each of the 12 episodes has one action" in shown
-    assert "This rests on 12 episodes, 440 records." in shown
+    assert "This rests on 12 episodes, 440 records, over 100 epochs." in shown
     assert "<tr><th>new</th><td>0.464</td><td>0.45</td><td>0.48</td></tr>" in shown
     assert "<th>95 % low</th><th>95 % high</th>" in shown
     assert (

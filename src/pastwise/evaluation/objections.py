@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 import numpy as np
+from scipy.special import bdtr
 
 from pastwise._numerics.arrays import FloatArray
 from pastwise.data.counts import TransitionCounts
@@ -46,6 +47,7 @@ def objections(
     episodes: EpisodeSummary | None = None,
     *,
     max_accident: float = 0.05,
+    min_variation: float = 0.1,
     min_share: float = 0.1,
     max_episodes: int = 2,
     min_records: int = 5,
@@ -64,6 +66,9 @@ def objections(
     max_accident : float
         Probability with which actions that are constant within episodes may be an accident of few
         records. The default is that of a usual test.
+    min_variation : float
+        Share of the episodes with several actions, relative to independent decisions, below which
+        the log compares episodes: with a tenth, a few odd records do not make a comparison fair.
     min_share : float
         Share of the rule's decisions that makes an action matter: below a tenth, even a large error
         about the action moves the value of the rule little.
@@ -81,7 +86,7 @@ def objections(
     """
     found: list[Objection] = []
     if episodes is not None:
-        found.extend(_constant_action(counts, episodes, max_accident))
+        found.extend(_constant_action(counts, episodes, max_accident, min_variation))
         found.extend(_few_episodes(visits, counts, episodes, min_share, max_episodes))
     found.extend(_action_determines_outcome(counts, min_records))
     found.extend(_little_support(visits, counts, min_records, min_well_seen))
@@ -89,21 +94,36 @@ def objections(
 
 
 def _constant_action(
-    counts: TransitionCounts, episodes: EpisodeSummary, max_accident: float
+    counts: TransitionCounts,
+    episodes: EpisodeSummary,
+    max_accident: float,
+    min_variation: float,
 ) -> Iterator[Objection]:
-    """Whether no episode has more than one action."""
-    if episodes.several == 0 or episodes.varied > 0:
+    """Whether hardly any episode has more than one action."""
+    if episodes.several == 0:
         return
 
-    # How likely that would be if each record had its action independently of the others: every
-    # record but the first of an episode repeats the action with probability sum_a p(a)^2.
+    # The share of episodes that would vary if each record had its action independently of the
+    # others: it repeats the one before with probability sum_a p(a)^2.
     by_action = counts.by_state_action(counts.records.astype(np.float64)).sum(axis=0)
     share = by_action / by_action.sum()
     chance_of_repetition = float((share**2).sum())
-    repetitions = episodes.records - episodes.number
-    if chance_of_repetition**repetitions > max_accident:
+    repetitions = max(episodes.median, 2) - 1
+    expected = 1 - chance_of_repetition**repetitions
+
+    # Far fewer do, and not by accident.
+    if episodes.varied > min_variation * expected * episodes.several:
+        return
+    if bdtr(episodes.varied, episodes.several, expected) > max_accident:
         return
 
+    if episodes.varied > 0:
+        yield Objection(
+            "action-constant",
+            f"only {episodes.varied:,} of {episodes.several:,} episodes have more than one "
+            "action, so the log compares episodes, not decisions",
+        )
+        return
     if episodes.several == episodes.number:
         which = f"each of the {episodes.number:,} episodes"
     else:

@@ -147,7 +147,7 @@ class Evaluation:
         if self.objections:
             reasons = "; ".join(objection.message for objection in self.objections)
             verdict = f"{verdict}, but this is not a fair comparison: {reasons}"
-        sentences = [f"{verdict}.", f"This rests on {self.unit}."]
+        sentences = [f"{verdict}.", f"This rests on {self.unit}, over {self._epochs}."]
 
         if self.alarm:
             sentences.append(self._warning())
@@ -160,10 +160,14 @@ class Evaluation:
     @property
     def margin_in_words(self) -> str:
         """The smallest difference that matters, and how it was chosen."""
-        return (
+        margin = (
             f"Differences of at most {self.margin:.4g} do not count "
             f"(margin: {self.thresholds.margin_choice})."
         )
+        largest = max(abs(value.mean) for value in self.values.values())
+        if self.margin <= largest:
+            return margin
+        return f"{margin} All values are smaller than that: choose a smaller margin."
 
     @property
     def alarm_in_words(self) -> str:
@@ -184,6 +188,11 @@ class Evaluation:
         if comparison.verdict == comparison.by_the_log:
             return comparison.verdict
         return f"{comparison.verdict} (by the log: {comparison.by_the_log})"
+
+    @property
+    def _epochs(self) -> str:
+        """The horizon with its noun."""
+        return "1 epoch" if self.horizon == 1 else f"{self.horizon:,} epochs"
 
     @property
     def _digits(self) -> int:
