@@ -802,6 +802,7 @@ def sample_models(
     prior: Prior,
     kept: Kept,
     chosen: IntArray,
+    mass_factor: FloatArray,
     log: RowLog,
     column_of_entry: IntArray,
     column: IntArray,
@@ -817,6 +818,8 @@ def sample_models(
     ----------
     chosen : [n]
         The kept state of the sampler that each model is sampled from.
+    mass_factor : [n]
+        What its masses are multiplied by.
     column_of_entry : [entries]
         Next state of each entry of a chain.
     column, probability : [n, E + 2 * S * A]
@@ -837,7 +840,7 @@ def sample_models(
             if prior.is_open[s]:
                 is_seen = log.first[row + 1] > log.first[row]
                 line = s if is_seen else S + s
-                mass = prior.mass[kept.mass[h, s]]
+                mass = mass_factor[i] * prior.mass[kept.mass[h, s]]
                 to = column[i, start:]
                 p = probability[i, start:]
                 _sample_row(log, row, mass, line, S, lines, to, p, rng)

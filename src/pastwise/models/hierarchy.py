@@ -16,7 +16,8 @@ From the whole to the single row:
   whose weights are inferred from all states: where rows look the same, masses become large, rows
   collapse onto their chain and differences between rules shrink to zero. Small masses are favoured
   a priori by a power of the mass, since otherwise "actions hardly matter" would be the answer to
-  every short log.
+  every short log. Half of the sampled models have smaller masses than those inferred, since rows
+  may differ more in what matters than in the rest.
 - The *base* :math:`g_s` is one of: uniform; where the log's records lead; the neighbourhood of s in
   the log; mixtures of them. The base and its *pull* :math:`\kappa` are inferred. A sampled base
   varies as much as it is uncertain how often each state is entered.
@@ -86,6 +87,9 @@ class Assumptions:
         Prior weight of a mass is its power with this exponent.
     mass_concentration : float
         How many states it takes to overrule the prior weights of the masses.
+    smallest_mass_factor : float
+        One mass for all next states of a state is too simple: rows may differ more in what matters
+        than in the rest. Half of the models have smaller masses, down to this share.
     pulls : grid
         Pull of the base measure, in records. A few at most: what the log says about a state shall
         count more than what it says about its neighbours.
@@ -114,6 +118,7 @@ class Assumptions:
     masses: Sequence[float] = _grid(0.3, 3000, 16)
     mass_power: float = -0.4
     mass_concentration: float = 8.0
+    smallest_mass_factor: float = 0.1
     pulls: Sequence[float] = (0.25, 0.5, 1.0, 2.0)
     lean_mean: float = 0.1
     lean_deviation: float = 0.7
@@ -122,7 +127,7 @@ class Assumptions:
     far_share: float = 0.1
     neighbours: int = 64
     list_all_up_to: int = 150
-    stretch: float = 1.25
+    stretch: float = 1.2
 
     def __post_init__(self) -> None:
         if not 0 < self.record_share <= 1:
@@ -344,6 +349,7 @@ class TransitionPosterior:
         self._counts = counts
         self._is_dense = self.num_states <= dense_up_to
         self._largest_rarity = assumptions.largest_rarity
+        self._smallest_mass_factor = assumptions.smallest_mass_factor
         self._unseen_deviation = assumptions.unseen_lean_deviation
         self._design_effect = design_effect
         self._record_share = assumptions.record_share / design_effect
@@ -519,13 +525,22 @@ class TransitionPosterior:
         leaning = normalise(start * np.exp(tilt[..., None] * z[:, :, None]))
 
         # Rows.
-        mass = prior.mass[kept.mass[chosen]]
+        mass = self._mass_factor(num_models, rng)[:, None] * prior.mass[kept.mass[chosen]]
         transition = _dirichlet(self._tensor + mass[..., None, None] * leaning, rng)
 
         # Terminal states are never left.
         for end in self._counts.terminal:
             transition[:, end] = np.eye(S)[end]
         return DenseSamples(transition)
+
+    def _mass_factor(self, number: int, rng: np.random.Generator) -> FloatArray:
+        """What the masses of each model are multiplied by: [number].
+
+        One for half of the models; for the others down to ``smallest_mass_factor``, log-uniform.
+        """
+        exponent = rng.random(number)
+        exponent[rng.random(number) < 0.5] = 0.0
+        return np.asarray(self._smallest_mass_factor**exponent)
 
     def _start_of_rows(
         self, chain: FloatArray, base: FloatArray, rng: np.random.Generator
@@ -571,6 +586,7 @@ class TransitionPosterior:
             self._prior,
             self._kept,
             chosen,
+            self._mass_factor(number, rng),
             log,
             support.column,
             column,
