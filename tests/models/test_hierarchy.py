@@ -22,7 +22,7 @@ from pastwise.models.hierarchy import (
 from pastwise.models.samples import DenseSamples, SparseSamples
 from tests.helpers.oracles import counts_of_list, random_rows, simulated_counts
 
-PLAIN = Assumptions(record_share=1.0, lean_mean=0.0, lean_deviation=0.0)
+PLAIN = Assumptions(record_share=1.0, lean_mean=0.0, lean_deviation=0.0, smallest_mass_factor=1.0)
 """Whole records, and chains that do not lean."""
 
 
@@ -371,6 +371,8 @@ def test_samples_depend_on_the_seed_alone() -> None:
         ({"pulls": (1.0, -1.0)}, "pulls must be positive numbers"),
         ({"lean_deviation": -1.0}, "lean_deviation must be a number from 0 to 100"),
         ({"far_share": 1.5}, "far_share must be a number from 0 to 1"),
+        ({"smallest_mass_factor": 0.0}, "smallest_mass_factor must be a number from"),
+        ({"largest_rarity": -1.0}, "largest_rarity must be a number from 0 to 100"),
     ],
 )
 def test_impossible_assumptions_are_refused(setting: dict[str, object], message: str) -> None:

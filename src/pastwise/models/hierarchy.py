@@ -140,6 +140,9 @@ class Assumptions:
                 raise ParameterError(f"{name} must be positive numbers, at least one")
         require_number("lean_deviation", self.lean_deviation, 0, 100)
         require_number("far_share", self.far_share, 0, 1)
+        require_number("smallest_mass_factor", self.smallest_mass_factor, 1e-6, 1)
+        for name in ("largest_rarity", "unseen_lean_deviation"):
+            require_number(name, getattr(self, name), 0, 100)
         require_number("stretch", self.stretch, 0, 100)
 
     @property
