@@ -170,8 +170,8 @@ _KINDS = (
         "Actions that occur in only one or two episodes, in a log with an action that occurs in "
         "five or more. The records are counted.",
         "{actions} seen in only one or two episodes: {names}",
-        "What such an action leads to cannot be separated from what is special about those episodes; "
-        "leave it out, or record more episodes with it",
+        "What such an action leads to cannot be separated from what is special about those "
+        "episodes; leave it out, or record more episodes with it",
     ),
     FindingKind(
         "single-transition",

@@ -46,9 +46,6 @@ SHORTEST_STICK = 1e-3
 TABLES_UP_TO = 2000
 """Customers seated one by one; further tables are added by their expected number."""
 
-NEGLIGIBLE = 1e-8
-"""Probabilities of a chain below this are left out of sums over it."""
-
 LARGEST_LEAN = 4.0
 """Values of next states are cut off at this many standard deviations before they lean a chain."""
 
@@ -188,7 +185,7 @@ def _number_of_tables(records: int, concentration: float, rng: np.random.Generat
 
 
 @compiled
-def _sample_gamma(shape: float, rng: np.random.Generator) -> float:
+def sample_gamma(shape: float, rng: np.random.Generator) -> float:
     """A gamma-distributed number; the library is slow for small shapes.
 
     It is Gamma(shape + 1) times a power 1 / shape of a uniform number.
@@ -217,7 +214,7 @@ def sample_dirichlet(concentration: FloatArray, out: FloatArray, rng: np.random.
     """A sample of a Dirichlet distribution, written to ``out``."""
     total = 0.0
     for i in range(len(concentration)):
-        out[i] = _sample_gamma(max(concentration[i], SMALLEST), rng)
+        out[i] = sample_gamma(max(concentration[i], SMALLEST), rng)
         total += out[i]
     if total > 0:
         for i in range(len(out)):
@@ -510,7 +507,7 @@ def _break_sticks(
     cumulative : [entries of the state]
         Sums of the base up to each entry.
     """
-    left = _sample_gamma(pull, rng)
+    left = sample_gamma(pull, rng)
     enough = SHORTEST_STICK * left
     while left > 0:
         j = _find(cumulative, rng.random() * cumulative[-1])
@@ -531,7 +528,7 @@ def _sample_long_chain(
 ) -> None:
     """The chain of one state, Dirichlet(tables + pull * base), as a mixture of the two parts."""
     for j in range(len(out)):
-        out[j] = _sample_gamma(tables[j], rng) if tables[j] > 0 else 0.0
+        out[j] = sample_gamma(tables[j], rng) if tables[j] > 0 else 0.0
     _break_sticks(cumulative, pull, out, rng)
     total = out.sum()
     if total > 0:
@@ -625,274 +622,3 @@ def gibbs(log: Log, prior: Prior, burn_in: int, kept: Kept, rng: np.random.Gener
             kept.base[h] = base
             kept.lean[h] = lean
             kept.mass[h] = mass
-
-
-class RowLog(NamedTuple):
-    """The transitions of a log, sorted by state and action, with what unseen rows need.
-
-    Attributes
-    ----------
-    first : [S * A + 1]
-        First transition of each row.
-    next_state : [E]
-    records : [E]
-        How many records count.
-    unseen_rarity : [S]
-        Rarity of an action that was never taken in the state.
-    has_unseen : [S]
-        Whether there are such actions.
-    entered : [S]
-        How many records that count enter each state, at least one.
-    unseen_deviation : float
-        Standard deviation of the lean of such actions from that of others.
-    """
-
-    first: IntArray
-    next_state: IntArray
-    records: FloatArray
-    unseen_rarity: FloatArray
-    has_unseen: BoolArray
-    entered: FloatArray
-    unseen_deviation: float
-
-
-class Lines(NamedTuple):
-    """The lines of one sampled model: chains, then leaning chains; see `samples.SparseSamples`.
-
-    Attributes
-    ----------
-    first : [2 * S + 1]
-        Where each line begins.
-    column, probability : [2 * entries]
-        Next states and their probabilities. What is negligible is left out.
-    """
-
-    first: IntArray
-    column: IntArray
-    probability: FloatArray
-
-
-@compiled
-def _vary_base(
-    prior: Prior,
-    entered: FloatArray,
-    column_of_entry: IntArray,
-    base: FloatArray,
-    cumulative: FloatArray,
-    rng: np.random.Generator,
-) -> None:
-    """Vary a base measure [entries] as uncertainly as it is known how often states are entered.
-
-    Its sums from the first entry of each state on are written to ``cumulative``.
-    """
-    factor = np.ones(len(entered) + 1)
-    for n in range(len(entered)):
-        factor[n] = rng.standard_gamma(entered[n]) / entered[n]
-    for s in range(len(prior.first) - 1):
-        total = 0.0
-        for j in range(prior.first[s], prior.first[s + 1]):
-            base[j] = max(base[j] * factor[column_of_entry[j]], SMALLEST)
-            total += base[j]
-        passed = 0.0
-        for j in range(prior.first[s], prior.first[s + 1]):
-            base[j] /= total
-            passed += base[j]
-            cumulative[j] = passed
-
-
-@compiled
-def _sample_lines(
-    prior: Prior,
-    kept: Kept,
-    h: int,
-    log: RowLog,
-    column_of_entry: IntArray,
-    lines: Lines,
-    rng: np.random.Generator,
-) -> None:
-    """Sample the chains of a kept state of the sampler.
-
-    For actions that were never taken they are mixed with their base, and lean.
-    """
-    S = len(prior.first) - 1
-    z = np.empty(len(column_of_entry))
-    chain = np.empty(len(column_of_entry))
-    base = prior.bases[kept.base[h]].copy()
-    cumulative = np.empty(len(base))
-    _vary_base(prior, log.entered, column_of_entry, base, cumulative, rng)
-    pull = prior.pull[kept.pull[h]]
-    sample_chains(prior, kept.tables[h], pull, base, cumulative, chain, rng)
-    standardise(prior, chain, z)
-    strangeness = rng.random()
-    unseen_lean = prior.lean[kept.lean[h]] * rng.random()
-    unseen_lean += log.unseen_deviation * rng.standard_normal()
-
-    end = 0
-    for line in range(2 * S):
-        lines.first[line] = end
-        s = line % S
-        is_leaning = line >= S
-        if is_leaning and not log.has_unseen[s]:
-            continue
-        tilt = unseen_lean * log.unseen_rarity[s] if is_leaning else 0.0
-        share = strangeness if is_leaning else 0.0
-        norm = 0.0
-        for j in range(prior.first[s], prior.first[s + 1]):
-            start = (1 - share) * chain[j] + share * base[j]
-            if start > NEGLIGIBLE:
-                lines.probability[end] = start * np.exp(tilt * z[j]) if is_leaning else start
-                lines.column[end] = column_of_entry[j]
-                norm += lines.probability[end]
-                end += 1
-        for j in range(lines.first[line], end):
-            lines.probability[j] /= norm
-    lines.first[2 * S] = end
-
-
-@compiled
-def _sample_row(
-    log: RowLog,
-    row: int,
-    mass: float,
-    line: int,
-    num_states: int,
-    lines: Lines,
-    column: IntArray,
-    probability: FloatArray,
-    rng: np.random.Generator,
-) -> None:
-    """Sample a row into its entries: transitions that were seen, an atom, and a line.
-
-    The posterior of a row, Dirichlet(records + m chain), is that of a mixture: with a share of
-    Beta(records, m), next states that were seen there, Dirichlet(records); for the rest a row of
-    the prior, Dirichlet(m chain). One atom and the chain itself give that row its first two
-    moments; see `samples.atom_share`.
-    """
-    # The share of the prior's row.
-    unseen = _sample_gamma(mass, rng)
-    total = unseen
-    num_seen = log.first[row + 1] - log.first[row]
-    for e in range(num_seen):
-        probability[e] = _sample_gamma(log.records[log.first[row] + e], rng)
-        column[e] = log.next_state[log.first[row] + e]
-        total += probability[e]
-    if total == 0:
-        unseen = 1.0
-        total = 1.0
-    for e in range(num_seen):
-        probability[e] /= total
-    unseen /= total
-
-    # Its atom, and its line.
-    target = rng.random()
-    j = lines.first[line]
-    passed = lines.probability[j]
-    while passed < target and j < lines.first[line + 1] - 1:
-        j += 1
-        passed += lines.probability[j]
-    share = 1 / np.sqrt(1 + mass)
-    probability[num_seen] = share * unseen
-    column[num_seen] = lines.column[j]
-    probability[num_seen + 1] = (1 - share) * unseen
-    column[num_seen + 1] = num_states + 1 + line
-
-
-@compiled
-def sample_models(
-    prior: Prior,
-    kept: Kept,
-    chosen: IntArray,
-    mass_factor: FloatArray,
-    log: RowLog,
-    column_of_entry: IntArray,
-    column: IntArray,
-    probability: FloatArray,
-    line_first: IntArray,
-    line_column: IntArray,
-    line_probability: FloatArray,
-    rng: np.random.Generator,
-) -> None:
-    """Sample sparse models; `samples.SparseSamples` describes their layout.
-
-    Parameters
-    ----------
-    chosen : [n]
-        The kept state of the sampler that each model is sampled from.
-    mass_factor : [n]
-        What its masses are multiplied by.
-    column_of_entry : [entries]
-        Next state of each entry of a chain.
-    column, probability : [n, E + 2 * S * A]
-        Written to: the entries of each row.
-    line_first : [n, 2 * S + 1]
-    line_column, line_probability : [n, 2 * entries]
-        Written to: the lines.
-    """
-    S = len(prior.first) - 1
-    A = (len(log.first) - 1) // S
-    for i in range(len(chosen)):
-        h = chosen[i]
-        lines = Lines(line_first[i], line_column[i], line_probability[i])
-        _sample_lines(prior, kept, h, log, column_of_entry, lines, rng)
-        for row in range(S * A):
-            s = row // A
-            start = log.first[row] + 2 * row
-            if prior.is_open[s]:
-                is_seen = log.first[row + 1] > log.first[row]
-                line = s if is_seen else S + s
-                mass = mass_factor[i] * prior.mass[kept.mass[h, s]]
-                to = column[i, start:]
-                p = probability[i, start:]
-                _sample_row(log, row, mass, line, S, lines, to, p, rng)
-            else:
-                # A terminal state is never left.
-                column[i, start : start + 2] = s
-                probability[i, start] = 1.0
-                probability[i, start + 1] = 0.0
-
-
-@compiled
-def expect_table(
-    first: IntArray,
-    column: IntArray,
-    probability: FloatArray,
-    line_first: IntArray,
-    line_column: IntArray,
-    lines: FloatArray,
-    elsewhere: FloatArray,
-    table: FloatArray,
-    out: FloatArray,
-) -> None:
-    """E[table(state, action, next_state)] in sparse models, as `sample_models` writes them.
-
-    Parameters
-    ----------
-    first : [S * A + 1]
-        First entry of each row of the models.
-    elsewhere : [S, A]
-        Mean of the table over the states that no chain lists.
-    table : [S, A, S]
-    out : [n, S, A]
-        Written to.
-    """
-    n, S, A = out.shape
-    for i in range(n):
-        for s in range(S):
-            for a in range(A):
-                total = 0.0
-                for e in range(first[s * A + a], first[s * A + a + 1]):
-                    to = column[i, e]
-                    p = probability[i, e]
-                    if to < S:
-                        total += p * table[s, a, to]
-                    elif to == S:
-                        total += p * elsewhere[s, a]
-                    else:
-                        line = to - S - 1
-                        mean = 0.0
-                        for j in range(line_first[i, line], line_first[i, line + 1]):
-                            end = line_column[i, j]
-                            of_end = table[s, a, end] if end < S else elsewhere[s, a]
-                            mean += lines[i, j] * of_end
-                        total += p * mean
-                out[i, s, a] = total

@@ -564,13 +564,13 @@ class TransitionPosterior:
         return group_sum(self._counts.key, self._records, int(np.prod(shape))).reshape(shape)
 
     def _sample_sparse(self, chosen: IntArray, rng: np.random.Generator) -> SparseSamples:
-        from pastwise.models import gibbs
+        from pastwise.models import sparse_models
 
         counts = self._counts
         support = self._support
         num_rows = self.num_states * self.num_actions
         row_first = np.searchsorted(counts.row, np.arange(num_rows + 1))
-        log = gibbs.RowLog(
+        log = sparse_models.RowLog(
             first=row_first,
             next_state=counts.next_state,
             records=self._records,
@@ -585,7 +585,7 @@ class TransitionPosterior:
         line_first = np.empty((number, 2 * self.num_states + 1), np.int64)
         line_column = np.empty((number, 2 * len(support.column)), np.int64)
         lines = np.empty(line_column.shape)
-        gibbs.sample_models(
+        sparse_models.sample_models(
             self._prior,
             self._kept,
             chosen,

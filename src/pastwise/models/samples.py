@@ -175,7 +175,7 @@ class SparseSamples:
 
     def expect(self, values: FloatArray) -> FloatArray:
         """E[values | state, action]: [S] or broadcastable to [S, A, S] -> [n, S, A]."""
-        from pastwise.models import gibbs, recursion
+        from pastwise.models import recursion, sparse_models
 
         n, S, A = self._shape
         if values.ndim == 1:
@@ -185,7 +185,7 @@ class SparseSamples:
 
         table = np.ascontiguousarray(np.broadcast_to(values, (S, A, S)))
         out = np.empty((n, S, A))
-        gibbs.expect_table(
+        sparse_models.expect_table(
             self.first,
             self.column,
             self.probability,
