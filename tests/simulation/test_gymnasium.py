@@ -168,9 +168,8 @@ def test_the_table_and_the_counts_teach_the_same_rule() -> None:
 def test_the_table_has_the_episodes() -> None:
     log = collect("FrozenLake-v1", random_choice(4), 50, generator())
     episodes = read_episodes(log.table, log.columns, log.states, log.actions)
-    assert all(
-        np.array_equal(values, vars(log.episodes)[name]) for name, values in vars(episodes).items()
-    )
+    for name in ("state", "action", "next_state", "episode", "step"):
+        np.testing.assert_array_equal(getattr(episodes, name), getattr(log.episodes, name))
 
 
 def test_episodes_are_chains() -> None:
