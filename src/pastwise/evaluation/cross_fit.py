@@ -25,8 +25,8 @@ import numpy as np
 from pastwise._numerics.arrays import FloatArray, group_sum
 from pastwise.data.counts import TransitionCounts
 from pastwise.evaluation.criterion import Criterion
-from pastwise.evaluation.values import arrival_value, sample_values
-from pastwise.models.hierarchy import Assumptions, TransitionPosterior
+from pastwise.evaluation.values import posterior_of, sample_values
+from pastwise.models.hierarchy import Assumptions
 
 LearnWithout = Callable[[TransitionCounts], FloatArray]
 """From a part of the log to the rule that is learned from all the rest: [S, A]."""
@@ -87,10 +87,9 @@ def optimism(
     on_halves = []
     for number, half in enumerate(halves):
         own_seed = seed + 1 + number  # another than that of the whole log
-        even = half.evenly_weighted()
-        posterior = TransitionPosterior(
-            even,
-            arrival_value(even, criterion),
+        posterior = posterior_of(
+            half,
+            criterion,
             seed=own_seed,
             design_effect=design_effect,
             assumptions=assumptions,

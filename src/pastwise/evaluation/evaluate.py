@@ -24,13 +24,13 @@ from pastwise.evaluation.cross_fit import (
 )
 from pastwise.evaluation.objections import objections
 from pastwise.evaluation.result import Evaluation, EvaluationSupport, unit_of
-from pastwise.evaluation.values import LOGGED, OPTIMUM, arrival_value, occupancy, sample_values
+from pastwise.evaluation.values import LOGGED, OPTIMUM, occupancy, posterior_of, sample_values
 from pastwise.evaluation.verdict import DEFAULT_THRESHOLDS, Alarm, Thresholds, compare
 from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods.baselines import behaviour_rule
 from pastwise.methods.fpd_learn import FPDLearn
-from pastwise.models.hierarchy import DEFAULT_ASSUMPTIONS, Assumptions, TransitionPosterior
+from pastwise.models.hierarchy import DEFAULT_ASSUMPTIONS, Assumptions
 from pastwise.theory.closed_loop import uniform_rule
 from pastwise.theory.learning import StateSupport
 
@@ -143,15 +143,8 @@ def evaluate_rule(
     folds = random_folds(log, seed=seed) if episodes is None else episodes.folds_of(log, seed)
     effect = 1.0 if episodes is None else design_effect(folds)
 
-    # The world does not depend on the goal, so records count by their own weight and not by their
-    # similarity to the goal.
-    even_log = log.evenly_weighted()
-    posterior = TransitionPosterior(
-        even_log,
-        arrival_value(even_log, criterion),
-        seed=seed,
-        design_effect=effect,
-        assumptions=assumptions,
+    posterior = posterior_of(
+        log, criterion, seed=seed, design_effect=effect, assumptions=assumptions
     )
 
     # The rules, and how those are learned that are learned from this log.

@@ -23,7 +23,7 @@ from pastwise.data.counts import TransitionCounts
 from pastwise.errors import ParameterError
 from pastwise.evaluation.criterion import Criterion
 from pastwise.models.base import TransitionModel
-from pastwise.models.hierarchy import TransitionPosterior
+from pastwise.models.hierarchy import Assumptions, TransitionPosterior
 from pastwise.models.samples import Epochs, SampledModels
 from pastwise.theory.fpd import require_horizon
 
@@ -281,6 +281,29 @@ def occupancy(
             total = total + epochs_left * distribution
             break
     return normalise(total) if total.any() else total
+
+
+def posterior_of(
+    log: TransitionCounts,
+    criterion: Criterion,
+    *,
+    seed: int,
+    design_effect: float,
+    assumptions: Assumptions,
+) -> TransitionPosterior:
+    """The posterior of a log's system, leaning by the criterion.
+
+    The world does not depend on the goal, so records count by their own weight and not by their
+    similarity to the goal.
+    """
+    even_log = log.evenly_weighted()
+    return TransitionPosterior(
+        even_log,
+        arrival_value(even_log, criterion),
+        seed=seed,
+        design_effect=design_effect,
+        assumptions=assumptions,
+    )
 
 
 def arrival_value(log: TransitionCounts, criterion: Criterion) -> FloatArray:
