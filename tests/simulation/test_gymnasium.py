@@ -168,8 +168,10 @@ def test_the_table_and_the_counts_teach_the_same_rule() -> None:
 def test_the_table_has_the_episodes() -> None:
     log = collect("FrozenLake-v1", random_choice(4), 50, generator())
     episodes = read_episodes(log.table, log.columns, log.states, log.actions)
-    for name in ("state", "action", "next_state", "episode", "step"):
+    for name in ("state", "action", "next_state", "episode", "step", "unit_of_episode"):
         np.testing.assert_array_equal(getattr(episodes, name), getattr(log.episodes, name))
+    assert episodes.propensity is None
+    assert log.episodes.propensity is None
 
 
 def test_episodes_are_chains() -> None:

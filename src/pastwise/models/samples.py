@@ -6,8 +6,8 @@ Small systems are sampled as dense tensors. In large ones a sample keeps, for ea
 - one *atom*: a next state sampled from the chain of the state, with a share of the rest,
 - the remainder, spread as the chain.
 
-Spreading all of the rest evenly would understate the variance; see `atom_share`. `hierarchy`
-samples them.
+Spreading all of the rest evenly would understate the variance; see `sparse_models.atom_share`.
+`hierarchy` samples them.
 """
 
 from __future__ import annotations
@@ -228,13 +228,3 @@ class SparseSamples:
         values = np.empty((n, S))
         recursion.best_values(self._compiled(), reward, penalty, epochs, values)
         return values
-
-
-def atom_share(mass: FloatArray) -> FloatArray:
-    """Share of the atom that gives the unseen mass the variance of a Dirichlet process.
-
-    Under a Dirichlet process of mass m and base b, the mean of any function f of the next state has
-    the expectation E_b[f] and the variance Var_b[f] / (1 + m). One atom sampled from b, with the
-    share 1 / sqrt(1 + m), and the rest spread as b give the same two moments.
-    """
-    return np.asarray(1 / np.sqrt(1 + mass))

@@ -151,6 +151,17 @@ def _sample_lines(
 
 
 @compiled
+def atom_share(mass: float) -> float:
+    """Share of the atom that gives a row of the prior the variance of a Dirichlet process.
+
+    Under a Dirichlet process of mass m and base b, the mean of any function f of the next state has
+    the expectation E_b[f] and the variance Var_b[f] / (1 + m). One atom sampled from b, with the
+    share 1 / sqrt(1 + m), and the rest spread as b give the same two moments.
+    """
+    return float(1 / np.sqrt(1 + mass))
+
+
+@compiled
 def _sample_row(
     log: RowLog,
     row: int,
@@ -167,7 +178,7 @@ def _sample_row(
     The posterior of a row, Dirichlet(records + m chain), is that of a mixture: with a share of
     Beta(records, m), next states that were seen there, Dirichlet(records); for the rest a row of
     the prior, Dirichlet(m chain). One atom and the chain itself give that row its first two
-    moments; see `samples.atom_share`.
+    moments; see `atom_share`.
     """
     # The share of the prior's row.
     unseen = sample_gamma(mass, rng)
@@ -191,7 +202,7 @@ def _sample_row(
     while passed < target and j < lines.first[line + 1] - 1:
         j += 1
         passed += lines.probability[j]
-    share = 1 / np.sqrt(1 + mass)
+    share = atom_share(mass)
     probability[num_seen] = share * unseen
     column[num_seen] = lines.column[j]
     probability[num_seen + 1] = (1 - share) * unseen
