@@ -92,3 +92,31 @@ def test_the_groups_have_no_family_in_common() -> None:
     chosen = of_group("chosen")
     reported = of_group("reported")
     assert sorted(chosen + reported) == sorted(FAMILIES)
+
+
+@pytest.mark.parametrize("group", ["chosen", "reported"])
+def test_methods_are_compared_where_the_best_rule_is_one_of_states(group: str) -> None:
+    names = of_group(group, "planners")
+    systems = [FAMILIES[name].system(0) for name in names]
+    assert all(len(system.type_weights) == 1 for system in systems)
+    assert sum(not FAMILIES[name].is_null for name in names) >= 12
+    assert any(FAMILIES[name].is_null for name in names)
+
+
+def test_studies_choose_families_of_their_own() -> None:
+    assert "maze" in of_group("reported", "planners")
+    assert "maze" not in of_group("reported", "calibration")
+    assert "moods" in of_group("reported", "calibration")
+    assert set(of_group("reported", "calibration")) < set(of_group("reported"))
+
+
+def test_the_exit_of_a_maze_can_be_reached() -> None:
+    for seed in range(20):
+        system = FAMILIES["maze"].system(seed)
+        exit_state = int(np.flatnonzero(system.score)[0])
+        reached = system.initial > 0
+        for _ in range(system.num_states):
+            reached = reached | (
+                (reached & system.goes_on) @ system.mean_transition.sum(axis=1) > 0
+            )
+        assert reached[exit_state]

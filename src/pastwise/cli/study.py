@@ -245,7 +245,7 @@ def calibration(
 
     return output.run(
         lambda runner: calibrate(
-            families or of_group(group),
+            families or of_group(group, "calibration"),
             systems=systems,
             samples=samples,
             seed=seed,

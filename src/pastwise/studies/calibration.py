@@ -772,7 +772,7 @@ def calibrate(
         What the cases are made of; all by default.
     """
     design = Design(
-        families=tuple(families or of_group("reported")),
+        families=tuple(families or of_group("reported", "calibration")),
         systems=systems,
         samples=samples,
         seed=seed,

@@ -4,7 +4,8 @@ A family samples systems of one kind: from a random generator to a ``System``, o
 within the family. Two groups are kept apart. Constants of the library may be chosen on families of
 the group *chosen*; published tables are of the group *reported*, which nothing is tuned on. Both
 have systems in which actions have no effect, or hardly any; systems whose episodes end and
-others that go on; and episodes with a hidden type.
+others that go on; and episodes with a hidden type. A family says which studies use it: the best
+rule of a system with hidden types is not a rule of its states, so methods are not compared there.
 
 To add a family, write a function and decorate it.
 """
@@ -24,6 +25,10 @@ from pastwise.studies.synthetic import System
 
 Group = Literal["chosen", "reported"]
 
+Study = Literal["calibration", "planners"]
+
+BOTH: tuple[Study, ...] = ("calibration", "planners")
+
 Build = Callable[[np.random.Generator], System]
 
 
@@ -40,12 +45,15 @@ class Family:
         Samples a system.
     is_null : bool
         Whether actions have no effect.
+    studies : names of studies
+        Those that use the family by default.
     """
 
     name: str
     group: Group
     build: Build
     is_null: bool
+    studies: tuple[Study, ...] = BOTH
 
     def seeds(self, seed: int, index: int) -> np.random.SeedSequence:
         """Random numbers of one system of the family and of all that happens in it."""
@@ -65,20 +73,26 @@ FAMILIES: dict[str, Family] = {}
 """All families, by name."""
 
 
-def family(group: Group, *, is_null: bool = False) -> Callable[[Build], Build]:
+def family(
+    group: Group, *, is_null: bool = False, studies: tuple[Study, ...] = BOTH
+) -> Callable[[Build], Build]:
     """Enter a function into `FAMILIES`, under its name with spaces."""
 
     def enter(build: Build) -> Build:
         name = build.__name__.replace("_", " ")
-        FAMILIES[name] = Family(name, group, build, is_null)
+        FAMILIES[name] = Family(name, group, build, is_null, studies)
         return build
 
     return enter
 
 
-def of_group(group: str) -> tuple[str, ...]:
-    """Names of the families of a group."""
-    return tuple(name for name, entry in FAMILIES.items() if entry.group == group)
+def of_group(group: str, study: Study | None = None) -> tuple[str, ...]:
+    """Names of the families of a group; those that a study uses by default, if it is given."""
+    chosen = []
+    for name, entry in FAMILIES.items():
+        if entry.group == group and (study is None or study in entry.studies):
+            chosen.append(name)
+    return tuple(chosen)
 
 
 # Building blocks.
@@ -164,6 +178,39 @@ def _grid(free: FloatArray, slip: float) -> FloatArray:
             probability[direction] = 1.0 - slip
             transition[s, :, arrived] += probability
     return transition
+
+
+def _distances(free: FloatArray, start: tuple[int, int]) -> dict[tuple[int, int], int]:
+    """Number of moves from a cell to each cell that can be reached, the nearest first.
+
+    Parameters
+    ----------
+    free : [rows, columns]
+        1 where a cell is free, 0 where there is a wall.
+    start : (row, column)
+    """
+    rows, columns = free.shape
+    distance = {start: 0}
+    waiting = [start]
+    for cell in waiting:
+        for down, right in MOVES:
+            row = cell[0] + down
+            column = cell[1] + right
+            is_inside = 0 <= row < rows and 0 <= column < columns
+            if is_inside and free[row, column] and (row, column) not in distance:
+                distance[row, column] = distance[cell] + 1
+                waiting.append((row, column))
+    return distance
+
+
+def _on_path(distance: dict[tuple[int, int], int], end: tuple[int, int]) -> list[tuple[int, int]]:
+    """The cells of one shortest path to a cell, by the distances from where it starts."""
+    path = [end]
+    while distance[path[-1]]:
+        row, column = path[-1]
+        before = [(row - down, column - right) for down, right in MOVES]
+        path.append(min(before, key=lambda cell: distance.get(cell, len(distance))))
+    return path
 
 
 def _binomial(n: int, p: float) -> FloatArray:
@@ -299,7 +346,7 @@ def treatment(rng: np.random.Generator) -> System:
     )
 
 
-@family("chosen")
+@family("chosen", studies=("calibration",))
 def hidden_type(rng: np.random.Generator) -> System:
     """Each episode has a hidden type that favours some next states over others."""
     S = _size(rng, 3, 12)
@@ -315,10 +362,103 @@ def hidden_type(rng: np.random.Generator) -> System:
     )
 
 
+@family("chosen", studies=("planners",))
+def ladder(rng: np.random.Generator) -> System:
+    """Each rung has one action that climbs, others slide down; only the top and the ground pay."""
+    S = _size(rng, 4, 16)
+    A = _size(rng, 2, 4)
+    climbs = np.eye(A)[rng.integers(A, size=S)]
+    up = climbs * rng.uniform(0.6, 0.95)
+    down = (1 - climbs) * rng.uniform(0.3, 0.9)
+    score = _at(S, S - 1)
+    score[0] = rng.uniform(0, 0.1)
+    return System.of(_line(up, down), score, initial=_at(S, 0))
+
+
+@family("chosen", studies=("planners",))
+def corridor(rng: np.random.Generator) -> System:
+    """A corridor with a small reward near the start and a large one at the far end."""
+    S = _size(rng, 5, 20)
+    A = _size(rng, 2, 10)
+    drive = rng.uniform(-0.4, 0.4, size=A)
+    drive[int(rng.integers(A))] = 0.45
+    up = np.broadcast_to(0.45 + drive, (S, A)).copy()
+    down = np.broadcast_to(0.45 - drive, (S, A)).copy()
+    score = _at(S, S - 1)
+    score[0] = rng.uniform(0.1, 0.3)
+    return System.of(_line(up, down), score, initial=_at(S, 1))
+
+
+@family("chosen", studies=("planners",))
+def thermostat(rng: np.random.Generator) -> System:
+    """A temperature that falls to that of the outside; heating at some level keeps it in a band."""
+    S = _size(rng, 6, 40)
+    A = _size(rng, 2, 8)
+    heat = np.linspace(0, rng.uniform(0.6, 0.9), A)
+    loss = np.linspace(0.05, rng.uniform(0.4, 0.7), S)
+    up = np.clip(heat * (1 - loss[:, None]), 0.02, 0.95)
+    down = np.clip(loss[:, None] * (1 - heat), 0.02, 0.95)
+    middle = int(rng.integers(S // 3, S - 1))
+    width = max(1, S // 8)
+    band = range(max(middle - width, 0), min(middle + width, S - 1))
+    return System.of(_line(up, down), _at(S, *band), initial=_at(S, 0))
+
+
+@family("chosen", studies=("planners",))
+def reservoir(rng: np.random.Generator) -> System:
+    """A reservoir with random inflow, from which more or less is released; half full is wanted."""
+    capacity = _size(rng, 6, 40)
+    A = _size(rng, 3, 6)
+    inflow = _binomial(max(2, capacity // 3), rng.uniform(0.2, 0.6))
+    transition = np.zeros((capacity + 1, A, capacity + 1))
+    for level in range(capacity + 1):
+        for a in range(A):
+            kept = max(level - a * max(1, capacity // (2 * A)), 0)
+            for added, probability in enumerate(inflow):
+                transition[level, a, min(kept + added, capacity)] += probability
+    wanted = rng.uniform(0.4, 0.8) * capacity
+    distance = np.abs(np.arange(capacity + 1) - round(wanted))
+    return System.of(transition, 1 - distance / distance.max())
+
+
+@family("chosen", studies=("planners",))
+def four_rooms(rng: np.random.Generator) -> System:
+    """Four rooms with doors; an episode ends in the far corner or, badly, in a room on the way."""
+    n = int(rng.integers(5, 9))
+    wall = n // 2
+    free = np.ones((n, n))
+    free[wall] = 0.0
+    free[:, wall] = 0.0
+    for low, high in ((0, wall), (wall + 1, n)):
+        free[wall, int(rng.integers(low, high))] = 1.0
+        free[int(rng.integers(low, high)), wall] = 1.0
+    transition = _grid(free, slip=rng.uniform(0.05, 0.4))
+    S = len(transition)
+    trap = n - 2 if rng.random() < 0.5 else S - n
+    return System.of(
+        transition,
+        _at(S, S - 1),
+        initial=_at(S, 0),
+        lengths=(60, 100),
+        terminal=(trap, S - 1),
+    )
+
+
+@family("chosen", studies=("planners",))
+def pillars(rng: np.random.Generator) -> System:
+    """A grid with pillars and without ends; few cells are wanted, starts are anywhere."""
+    n = int(rng.integers(5, 9))
+    free = np.ones((n, n))
+    free[1::2, 1::2] = 0.0
+    transition = _grid(free, slip=rng.uniform(0.05, 0.4))
+    S = len(transition)
+    return System.of(transition, _preferred(rng, S, share=0.06))
+
+
 # Families to report on.
 
 
-@family("reported")
+@family("reported", studies=("calibration",))
 def blended(rng: np.random.Generator) -> System:
     """Each row blends three distributions that all states and actions share."""
     S = _size(rng, 4, 40)
@@ -354,7 +494,7 @@ def null_walk(rng: np.random.Generator) -> System:
     return System.of(_line(up, down), np.linspace(0, 1, S))
 
 
-@family("reported")
+@family("reported", studies=("calibration",))
 def near_null_walk(rng: np.random.Generator) -> System:
     """A random walk along a line, whose drift depends on the action by a few percent."""
     S = _size(rng, 5, 40)
@@ -402,7 +542,7 @@ def forest(rng: np.random.Generator) -> System:
     return System.of(transition, np.linspace(0, 1, S), initial=_at(S, 0))
 
 
-@family("reported")
+@family("reported", studies=("calibration",))
 def epidemic(rng: np.random.Generator) -> System:
     """Susceptible and infected people under measures; it ends when nobody is infected."""
     population = int(rng.integers(5, 11))
@@ -474,7 +614,7 @@ def two_rooms(rng: np.random.Generator) -> System:
     )
 
 
-@family("reported")
+@family("reported", studies=("calibration",))
 def single_lever(rng: np.random.Generator) -> System:
     """Only one of many actions has an effect, on a quantity that falls by itself."""
     S = _size(rng, 4, 20)
@@ -487,7 +627,7 @@ def single_lever(rng: np.random.Generator) -> System:
     return System.of(_line(up, down), np.linspace(0, 1, S))
 
 
-@family("reported")
+@family("reported", studies=("calibration",))
 def moods(rng: np.random.Generator) -> System:
     """Customers in a hidden mood, which decides how offers work, until they buy or leave."""
     S = _size(rng, 4, 10)
@@ -509,7 +649,7 @@ def moods(rng: np.random.Generator) -> System:
     )
 
 
-@family("reported")
+@family("reported", studies=("calibration",))
 def ring(rng: np.random.Generator) -> System:
     """A ring on which actions step ahead or back, with noise; an arc of it is wanted."""
     S = _size(rng, 6, 100)
@@ -523,3 +663,197 @@ def ring(rng: np.random.Generator) -> System:
             transition[position, a, (position + slip) % S] += noise / 3
     arc = max(1, S // 5)
     return System.of(transition, _at(S, *range(arc)))
+
+
+@family("reported", studies=("planners",))
+def combination_lock(rng: np.random.Generator) -> System:
+    """Only the right sequence of actions opens a lock; a wrong action goes back to the start."""
+    S = _size(rng, 4, 12)
+    A = _size(rng, 2, 6)
+    right = rng.integers(A, size=S)
+    slip = rng.uniform(0.0, 0.15)
+    transition = np.zeros((S, A, S))
+    transition[:, :, 0] = 1.0
+    for s in range(S - 1):
+        transition[s, right[s]] = (1 - slip) * _at(S, s + 1) + slip * _at(S, s)
+    return System.of(transition, _at(S, S - 1), initial=_at(S, 0))
+
+
+@family("reported", studies=("planners",))
+def maze(rng: np.random.Generator) -> System:
+    """A grid with random walls and traps; the cell farthest from the start is a good end."""
+    n = int(rng.integers(5, 9))
+    reached: dict[tuple[int, int], int] = {}
+    while len(reached) < n * n / 2:
+        free = (rng.random((n, n)) > rng.uniform(0.15, 0.35)).astype(np.float64)
+        free[0, 0] = 1.0
+        reached = _distances(free, (0, 0))
+    exit_cell = max(reached, key=lambda cell: reached[cell])
+
+    # Walls around what can be reached, traps off the way.
+    free = np.zeros((n, n))
+    for cell in reached:
+        free[cell] = 1.0
+    number = {cell: index for index, cell in enumerate(sorted(reached))}
+    off_the_way = sorted(set(reached) - set(_on_path(reached, exit_cell)))
+    rng.shuffle(off_the_way)
+    traps = [number[cell] for cell in off_the_way[: int(rng.integers(1, 4))]]
+    S = len(number)
+    return System.of(
+        _grid(free, slip=rng.uniform(0.05, 0.3)),
+        _at(S, number[exit_cell]),
+        initial=_at(S, 0),
+        lengths=(60, 100),
+        terminal=(*traps, number[exit_cell]),
+    )
+
+
+@family("reported", studies=("planners",))
+def warehouse(rng: np.random.Generator) -> System:
+    """Aisles between shelves with gaps, without ends; a few places are wanted."""
+    rows = 2 * int(rng.integers(2, 5)) - 1
+    columns = int(rng.integers(5, 9))
+    free = np.ones((rows, columns))
+    for shelf in range(1, rows, 2):
+        gaps = rng.choice(columns, int(rng.integers(1, 3)), replace=False)
+        free[shelf] = 0.0
+        free[shelf, gaps] = 1.0
+    transition = _grid(free, slip=rng.uniform(0.05, 0.3))
+    S = len(transition)
+    score = _preferred(rng, S, share=0.08)
+    return System.of(transition, score, initial=_at(S, int(rng.integers(S))))
+
+
+@family("reported", studies=("planners",))
+def clinic(rng: np.random.Generator) -> System:
+    """Doses cure and burden patients of some severity, until they recover or die."""
+    num_severities = _size(rng, 3, 12)
+    num_burdens = int(rng.integers(2, 5))
+    A = _size(rng, 2, 10)
+    strength = np.linspace(0, 1, A) * rng.uniform(0.7, 1.0)
+    cure = rng.uniform(0.2, 0.5)
+    toxicity = rng.uniform(0.3, 0.8)
+    S = num_severities * num_burdens + 2
+    recovered = S - 2
+    dead = S - 1
+
+    transition = np.zeros((S, A, S))
+    for severity in range(num_severities):
+        for burden in range(num_burdens):
+            here = severity * num_burdens + burden
+            strain = 0.3 * burden / (num_burdens - 1)
+            improves = np.clip(0.1 + cure * strength - strain / 2, 0.02, 0.9)
+            worsens = np.minimum(0.15 + strain, 0.98 - improves)
+            heavier = toxicity * strength**2
+            lighter = 0.4 * (1 - strength)
+            for step, p_step in ((-1, improves), (1, worsens), (0, 1 - improves - worsens)):
+                for load, p_load in ((1, heavier), (-1, lighter), (0, 1 - heavier - lighter)):
+                    new_severity = severity + step
+                    new_burden = min(max(burden + load, 0), num_burdens - 1)
+                    following = new_severity * num_burdens + new_burden
+                    if new_severity < 0:
+                        following = recovered
+                    if new_severity == num_severities:
+                        following = dead
+                    transition[here, :, following] += p_step * p_load
+    middle = num_severities // 2 * num_burdens
+    return System.of(
+        transition,
+        _at(S, recovered),
+        initial=_at(S, middle),
+        lengths=(40, 80),
+        terminal=(recovered, dead),
+    )
+
+
+@family("reported", studies=("planners",))
+def two_queues(rng: np.random.Generator) -> System:
+    """Two queues that share a server: each action is a way to divide its time."""
+    longest = int(rng.integers(2, 7))
+    A = _size(rng, 2, 6)
+    share = np.linspace(0, 1, A)
+    arrival = rng.uniform(0.1, 0.5, size=2)
+    service = rng.uniform(0.5, 1.0, size=2)
+    first = _line(
+        up=np.outer(np.ones(longest + 1), arrival[0] * (1 - service[0] * share)),
+        down=np.outer(np.ones(longest + 1), (1 - arrival[0]) * service[0] * share),
+    )
+    second = _line(
+        up=np.outer(np.ones(longest + 1), arrival[1] * (1 - service[1] * (1 - share))),
+        down=np.outer(np.ones(longest + 1), (1 - arrival[1]) * service[1] * (1 - share)),
+    )
+    S = (longest + 1) ** 2
+    transition = np.einsum("sam,tan->stamn", first, second).reshape(S, A, S)
+    length = np.arange(longest + 1)
+    waiting = rng.uniform(0.3, 1.0) * length[:, None] + length
+    return System.of(transition, 1 - waiting.ravel() / waiting.max(), initial=_at(S, 0))
+
+
+@family("reported", studies=("planners",))
+def maintenance(rng: np.random.Generator) -> System:
+    """Two parts wear out; one can be serviced on the run, or both while the machine is down."""
+    worst = int(rng.integers(2, 7))
+    levels = worst + 1
+    wear = rng.uniform(0.1, 0.4, size=2)
+    success = rng.uniform(0.5, 0.9)
+    repaired = rng.uniform(0.3, 0.8)
+    down = levels**2
+    S = down + 1
+
+    run = np.zeros((2, levels, levels))
+    serviced = np.zeros((2, levels, levels))
+    for part in range(2):
+        for level in range(levels):
+            run[part, level, min(level + 1, worst)] += wear[part]
+            run[part, level, level] += 1 - wear[part]
+            serviced[part, level, max(level - 2, 0)] += success
+            serviced[part, level, level] += 1 - success
+
+    # Run on; service the first part, or the second; stop and overhaul.
+    transition = np.zeros((S, 4, S))
+    for a, (one, two) in enumerate(
+        ((run[0], run[1]), (serviced[0], run[1]), (run[0], serviced[1]))
+    ):
+        transition[:down, a, :down] = np.einsum("im,jn->ijmn", one, two).reshape(down, down)
+    transition[:down, 3, down] = 1.0
+    transition[down] = repaired * _at(S, 0) + (1 - repaired) * _at(S, down)
+
+    worn = np.arange(levels)
+    worse_part = np.maximum(worn[:, None], worn).ravel()
+    score = np.append(1 - worse_part / worst, 0.0)
+    return System.of(transition, score, initial=_at(S, 0))
+
+
+@family("reported", studies=("planners",))
+def small_world(rng: np.random.Generator) -> System:
+    """A network of near neighbours and a few shortcuts; each action aims at one link of a node."""
+    S = _size(rng, 8, 80)
+    A = _size(rng, 2, 8)
+    noise = rng.uniform(0.05, 0.4)
+    near = np.array([step for step in range(-A, A + 1) if step])
+    transition = np.zeros((S, A, S))
+    for s in range(S):
+        links = (s + rng.choice(near, A, replace=False)) % S
+        is_shortcut = rng.random(A) < 0.15
+        links = np.where(is_shortcut, rng.integers(S, size=A), links)
+        for a in range(A):
+            transition[s, a, links[a]] += 1 - noise
+            for link in links:
+                transition[s, a, link] += noise / A
+    return System.of(transition, _preferred(rng, S, share=0.1))
+
+
+@family("reported", studies=("planners",))
+def clustered_garnet(rng: np.random.Generator) -> System:
+    """Two to six next states of each state and action, mostly in the cluster of the state."""
+    S = _size(rng, 9, 100)
+    A = _size(rng, 2, 10)
+    branching = int(rng.integers(2, 7))
+    cluster = rng.integers(max(2, S // 8), size=S)
+    transition = np.zeros((S, A, S))
+    for s in range(S):
+        nearness = np.where(cluster == cluster[s], 1.0, rng.uniform(0.01, 0.1))
+        for a in range(A):
+            support = rng.choice(S, branching, replace=False, p=normalise(nearness))
+            transition[s, a, support] = rng.dirichlet(np.full(branching, 0.5))
+    return System.of(normalise(transition), _preferred(rng, S, share=0.15))

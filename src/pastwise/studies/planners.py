@@ -161,7 +161,7 @@ def offline_scores(
     runner : Runner, optional
     """
     learners = registered_learners() if learners is None else learners
-    families = of_group("reported") if families is None else families
+    families = of_group("reported", "planners") if families is None else families
     require_known("family", families, FAMILIES)
     require_known("past", pasts, PASTS)
 
