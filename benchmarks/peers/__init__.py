@@ -1,0 +1,1 @@
+"""What other learners and libraries make of the same logs."""
