@@ -389,7 +389,7 @@ def corridor(rng: np.random.Generator) -> System:
     return System.of(_line(up, down), score, initial=_at(S, 1))
 
 
-@family("chosen", studies=("planners",))
+@family("chosen")
 def thermostat(rng: np.random.Generator) -> System:
     """A temperature that falls to that of the outside; heating at some level keeps it in a band."""
     S = _size(rng, 6, 40)
@@ -404,7 +404,7 @@ def thermostat(rng: np.random.Generator) -> System:
     return System.of(_line(up, down), _at(S, *band), initial=_at(S, 0))
 
 
-@family("chosen", studies=("planners",))
+@family("chosen")
 def reservoir(rng: np.random.Generator) -> System:
     """A reservoir with random inflow, from which more or less is released; half full is wanted."""
     capacity = _size(rng, 6, 40)
@@ -444,7 +444,7 @@ def four_rooms(rng: np.random.Generator) -> System:
     )
 
 
-@family("chosen", studies=("planners",))
+@family("chosen")
 def pillars(rng: np.random.Generator) -> System:
     """A grid with pillars and without ends; few cells are wanted, starts are anywhere."""
     n = int(rng.integers(5, 9))
@@ -453,6 +453,19 @@ def pillars(rng: np.random.Generator) -> System:
     transition = _grid(free, slip=rng.uniform(0.05, 0.4))
     S = len(transition)
     return System.of(transition, _preferred(rng, S, share=0.06))
+
+
+@family("chosen", is_null=True, studies=("calibration",))
+def null_steps(rng: np.random.Generator) -> System:
+    """Actions have no effect on steps of up to two along a line, in each state by other chances."""
+    S = _size(rng, 5, 60)
+    A = _size(rng, 2, 6)
+    chances = rng.dirichlet(np.ones(5), size=S)
+    chain = np.zeros((S, S))
+    for s in range(S):
+        for step, chance in zip(range(-2, 3), chances[s], strict=True):
+            chain[s, min(max(s + step, 0), S - 1)] += chance
+    return System.of(_same_for_all_actions(chain, A), np.linspace(0, 1, S) ** 2)
 
 
 # Families to report on.
