@@ -1,4 +1,4 @@
-"""Commands that run studies: the paper's, calibration, and the applications."""
+"""Commands that run studies: the paper's, calibration, methods, and the applications."""
 
 from __future__ import annotations
 
@@ -205,20 +205,25 @@ def study() -> None:
     """Studies behind the claims that pastwise makes."""
 
 
-@study.command(short_help="Check the intervals and verdicts on systems with known truth.")
-@click.option(
+group_option = click.option(
     "--group",
     type=click.Choice(["chosen", "reported"]),
     default="reported",
     show_default=True,
     help="Families of systems: those that constants were chosen on, or those that tables are of.",
 )
-@click.option(
+
+family_option = click.option(
     "--family",
     "families",
     multiple=True,
     help="Only this family of systems, of any group; may be repeated.",
 )
+
+
+@study.command(short_help="Check the intervals and verdicts on systems with known truth.")
+@group_option
+@family_option
 @number_option("--systems", 100, "Systems of each family.")
 @number_option("--samples", 400, "Sampled models per system.")
 @click.option(
@@ -252,6 +257,57 @@ def calibration(
             starts=starts,
             runner=runner,
         ),
+        lambda result: print_text(result.page()),
+    )
+
+
+@study.command(short_help="Compare the methods on systems whose best rule is known.")
+@group_option
+@family_option
+@click.option(
+    "--method",
+    "names",
+    multiple=True,
+    help="Only this method, the candidate and random actions; may be repeated.",
+)
+@click.option(
+    "--candidate",
+    default="TL_foresight",
+    show_default=True,
+    help="Method that is compared with the best of the others.",
+)
+@number_option("--systems", 40, "Systems of each family for rules from logs alone.", minimum=0)
+@number_option("--online-systems", 10, "Systems of each family to act and learn in.", minimum=0)
+@seed_option()
+@output_options("planners")
+def planners(
+    output: Output,
+    group: str,
+    families: tuple[str, ...],
+    names: tuple[str, ...],
+    candidate: str,
+    systems: int,
+    online_systems: int,
+    seed: int,
+) -> int:
+    """Which method decides best? From logs alone, and while it acts and learns.
+
+    Values are shares of what there is to gain: 0 for random actions, 1 for the best rule.
+    """
+    from pastwise import methods
+    from pastwise.studies.families import of_group
+    from pastwise.studies.planners import PlannerStudy, compare_planners
+
+    settings = PlannerStudy(
+        candidate=candidate,
+        methods=names or tuple(methods.names()),
+        families=families or of_group(group, "planners"),
+        systems=systems,
+        online_systems=online_systems,
+        seed=seed,
+    )
+    return output.run(
+        lambda runner: compare_planners(settings, runner),
         lambda result: print_text(result.page()),
     )
 

@@ -56,7 +56,7 @@ def optimal_rule(system: System, epochs: int = LONG_RUN, most_rounds: int = 1000
         Improvements of the rule after which to stop; ten are usual.
     """
     transition = system.mean_transition
-    S, A = transition.shape[:2]
+    S = system.num_states
     discount = (1 - 1 / epochs) * system.goes_on
     now = transition @ system.score
     now[system.terminal] = 0.0
@@ -73,4 +73,4 @@ def optimal_rule(system: System, epochs: int = LONG_RUN, most_rounds: int = 1000
         if not is_better.any():
             break
         actions = np.where(is_better, action_values.argmax(axis=-1), actions)
-    return np.asarray(np.eye(A)[actions])
+    return np.asarray(np.eye(system.num_actions)[actions])

@@ -7,17 +7,19 @@ the cell, which is known only afterwards: the comparison favours the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from math import inf, sqrt
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pastwise._numerics.arrays import FloatArray
 from pastwise._numerics.interval import Interval
-from pastwise.report.text import markdown_table
+from pastwise.report.text import markdown_table, write_csv
+from pastwise.studies.output import save_json
 from pastwise.studies.summary import mean_interval, standard_error
 
 SMALLEST_RANGE = 0.02
@@ -48,6 +50,8 @@ class Outcome:
     random, optimum : float
         Values of random actions and of the best rule.
     values : by method
+    epochs : int, optional
+        Epochs that the methods acted for; absent where they learned from the log alone.
     """
 
     family: str
@@ -59,6 +63,7 @@ class Outcome:
     random: float
     optimum: float
     values: Mapping[str, float]
+    epochs: int | None = None
 
     @property
     def is_flat(self) -> bool:
@@ -130,12 +135,25 @@ class Scores:
     ----------
     methods : names
     outcomes : sequence of Outcome
-    settings : plain values
     """
 
     methods: tuple[str, ...]
     outcomes: Sequence[Outcome]
-    settings: Mapping[str, Any]
+
+    @classmethod
+    def of_parts(
+        cls, methods: tuple[str, ...], parts: Iterable[Iterable[Mapping[str, Any]]]
+    ) -> Scores:
+        """The scores in the parts of a study, which are plain values."""
+        return cls(methods, [Outcome(**row) for rows in parts for row in rows])
+
+    def where(self, **levels: Any) -> Scores:
+        """The scores of some outcomes, such as those with ``past="random", records=40``."""
+        chosen = []
+        for outcome in self.outcomes:
+            if all(getattr(outcome, name) == level for name, level in levels.items()):
+                chosen.append(outcome)
+        return Scores(self.methods, chosen)
 
     @property
     def to_gain(self) -> list[Outcome]:
@@ -153,10 +171,9 @@ class Scores:
         Every cell counts the same. ``levels`` chooses outcomes, such as ``past="random"``.
         """
         by_cell: dict[tuple[str, str], list[float]] = {}
-        for outcome in self.to_gain:
-            if all(getattr(outcome, name) == level for name, level in levels.items()):
-                key = (outcome.family, outcome.past)
-                by_cell.setdefault(key, []).append(outcome.share(method))
+        for outcome in self.where(**levels).to_gain:
+            key = (outcome.family, outcome.past)
+            by_cell.setdefault(key, []).append(outcome.share(method))
         return float(np.mean([np.mean(shares) for shares in by_cell.values()]))
 
     def cells(self, method: str, others: Sequence[str] | None = None) -> list[Cell]:
@@ -213,28 +230,117 @@ class Scores:
         half_width = 1.96 * sqrt(sum(squared_errors)) / len(means)
         return Interval(mean, mean - half_width, mean + half_width, 0.95)
 
-    def page(self, method: str, others: Sequence[str] | None = None) -> str:
-        """The results as Markdown: by cell, by past, by family, by records."""
+    def rows(self) -> list[dict[str, Any]]:
+        """Every outcome with its shares, as rows of a table."""
         rows = []
-        for cell in self.cells(method, others):
-            means = [f"{cell.means[name]:.2f}" for name in self.methods]
-            rows.append([cell.family, cell.past, *means, cell.best_other, _shown(cell.difference)])
-        header = ["family", "past", *self.methods, "best other", f"{method} - best other"]
-        lines = markdown_table(header, rows)
+        for outcome in self.outcomes:
+            row = asdict(outcome)
+            del row["values"]
+            row["nothing_to_gain"] = outcome.is_flat
+            for name in self.methods:
+                row[name] = outcome.share(name)
+            rows.append(row)
+        return rows
 
-        for by in ("family", "past", "records"):
+    def page(self, method: str, others: Sequence[str] | None = None) -> str:
+        """The results as Markdown: means by what varies, then the cells, then the faults."""
+        if not self.to_gain:
+            return "No system in which there is anything to gain.\n"
+        overall = self.overall(method, others)
+        lines = [
+            f"{len(self.outcomes):,} logs, {len(self.flat):,} of them with nothing to gain. "
+            f"{method} - best other, mean of all cells: {_shown(overall)}.",
+            "",
+        ]
+
+        # Means.
+        for by in ("family", "past", "records", "epochs"):
+            levels = _distinct(self.to_gain, attrgetter(by))
+            if levels == [None]:
+                continue
             rows = []
-            for level in _distinct(self.to_gain, attrgetter(by)):
+            for level in levels:
                 means = [f"{self.mean(name, **{by: level}):.3f}" for name in self.methods]
                 rows.append([str(level), *means])
             rows.append(["all", *[f"{self.mean(name):.3f}" for name in self.methods]])
-            lines += ["", *markdown_table([by, *self.methods], rows)]
+            lines += [*markdown_table([by, *self.methods], rows), ""]
 
-        lines += ["", f"{method} - best other, all: {_shown(self.overall(method, others))}", ""]
-        faults = [cell for cell in self.cells(method, others) if cell.is_fault]
+        # Cells.
+        cells = self.cells(method, others)
+        rows = []
+        for cell in cells:
+            means = [f"{cell.means[name]:.2f}" for name in self.methods]
+            rows.append([cell.family, cell.past, *means, cell.best_other, _shown(cell.difference)])
+        header = ["family", "past", *self.methods, "best other", f"{method} - best other"]
+        lines += [*markdown_table(header, rows), ""]
+
+        # Faults.
+        faults = [cell for cell in cells if cell.is_fault]
+        lines.append(
+            f"Clearly below the best other by more than {MARGIN:g}: "
+            f"{len(faults)} of {len(cells)} cells."
+        )
         for cell in faults:
-            lines.append(f"- below: {cell.family}, {cell.past}: {_shown(cell.difference)}")
+            lines.append(f"- {cell.family}, {cell.past}: {_shown(cell.difference)}")
+        lines.append("")
         return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A method compared with others, offline and online.
+
+    Attributes
+    ----------
+    candidate : str
+        The method in question.
+    offline, online : Scores
+        Without outcomes where a part of the study was left out.
+    settings : plain values
+    """
+
+    candidate: str
+    offline: Scores
+    online: Scores
+    settings: Mapping[str, Any]
+
+    @property
+    def parts(self) -> dict[str, Scores]:
+        """The parts that are there, by name."""
+        parts = {"offline": self.offline, "online": self.online}
+        return {name: scores for name, scores in parts.items() if scores.outcomes}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The cells of all parts, as rows of a table."""
+        rows = []
+        for name, scores in self.parts.items():
+            for cell in scores.cells(self.candidate):
+                rows.append({"part": name, **cell.to_dict()})
+        return rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        overall = {}
+        for name, scores in self.parts.items():
+            if scores.to_gain:
+                overall[name] = scores.overall(self.candidate).to_dict()
+        return {"settings": dict(self.settings), "overall": overall, "cells": self.rows()}
+
+    def write(self, folder: Path) -> None:
+        """Write tables and the page into a folder."""
+        write_csv(folder / "planners.csv", self.rows())
+        for name, scores in self.parts.items():
+            write_csv(folder / f"{name}.csv", scores.rows())
+        save_json(folder / "planners.json", self.to_dict())
+        (folder / "planners.md").write_text(self.page(), encoding="utf-8")
+
+    def page(self) -> str:
+        """The results as a page of Markdown."""
+        titles = {"offline": "From logs alone", "online": "Acting and learning"}
+        sections = []
+        for name, scores in self.parts.items():
+            sections.append(f"## {titles[name]}\n\n{scores.page(self.candidate)}")
+        return "\n".join(sections)
 
 
 def _distinct(outcomes: Sequence[Outcome], key: Callable[[Outcome], Any]) -> list[Any]:

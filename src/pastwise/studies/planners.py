@@ -1,9 +1,8 @@
 """Which method decides best? Families of systems whose best rule is known.
 
-In each system somebody leaves a log: an expert for today's goal (*matched*), for a goal that shares
-half of its score with today's (*overlapping*), against it (*opposed*), at *random*, or any of these
-by chance (*mixed*). Every method learns a rule from the first records of the log. The value of the
-rule is exact (`long_run`), and is given as a share of what there is to gain,
+In each system somebody leaves a log (`planner_tasks`). *Offline*, every method learns a rule from
+the first records of the log, and the value of the rule is exact (`long_run`). *Online*, it acts and
+learns from there (`planner_agents`). Both are given as a share of what there is to gain,
 
     share = (value - value of random actions) / (optimum - value of random actions),
 
@@ -17,36 +16,47 @@ From Python, any function from a log and a goal to a rule can take part:
         families=["river swim", "queue"],            # default: the reported ones
         pasts=PASTS, records=RECORDS, systems=40, seed=0, jobs=2,
     )
-    scores.mean("mine")                      # over everything
+    scores.mean("mine")                      # of all cells; mean("mine", past="random", records=40)
+    scores.overall("mine")                   # mean paired difference to the best of the others
     scores.cells("mine")                     # family x past: means, best other, paired difference
     print(scores.page("mine"))               # the same as Markdown
 
 ``learner_of(TLForesight(horizon=50))`` makes a learner of a method with other hyper-parameters.
-With several jobs a learner must be picklable: a function of a module, or a `functools.partial` of
-one.
+``of_group("chosen", "planners")`` names the families to choose constants on. With several jobs a
+learner must be picklable: a function of a module, or a `functools.partial` of one.
+`planner_agents.online_scores` is the same for methods that act and learn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pastwise import methods
-from pastwise._numerics.arrays import FloatArray, normalise
+from pastwise._numerics.arrays import FloatArray
 from pastwise.data.counts import TransitionCounts
-from pastwise.data.space import Space
+from pastwise.data.records import Transitions
 from pastwise.errors import ParameterError
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods.base import AnyMethod
 from pastwise.studies.families import FAMILIES, of_group
 from pastwise.studies.long_run import long_run_values, optimal_rule
-from pastwise.studies.planner_tables import Outcome, Scores
-from pastwise.studies.runner import Runner
-from pastwise.studies.synthetic import Log, System, simulate, soft_optimal
+from pastwise.studies.planner_agents import EPOCHS, ONLINE_RECORDS, online_parts, registered_agents
+from pastwise.studies.planner_tables import OTHERS, Comparison, Outcome, Scores
+from pastwise.studies.planner_tasks import (
+    PASTS,
+    RECORDS,
+    Place,
+    counts_of,
+    ideal_of,
+    random_rule,
+    require_known,
+)
+from pastwise.studies.runner import Part, Runner
 
 # Who learns.
 
@@ -68,67 +78,6 @@ def registered_learners(names: Sequence[str] | None = None) -> dict[str, Learner
     return {name: learner_of(methods.create(name)) for name in names or methods.names()}
 
 
-# The past.
-
-RECORDS = (10, 40, 160, 640, 2500)
-"""Lengths of the logs; a shorter log is the beginning of a longer one."""
-
-MIXED = "mixed"
-
-PASTS = ("matched", "overlapping", "opposed", "random", MIXED)
-"""Who left the log."""
-
-SHARPNESS = (1.0, 6.0)
-"""Range of how strictly people follow their goal, see `soft_optimal`: from half of their actions
-being the best ones to nearly all."""
-
-
-def past_rules(system: System, past: str, rng: np.random.Generator) -> FloatArray:
-    """The rules that the episodes of a past follow: [M, S, A], with M = 1 unless it is mixed."""
-    today = system.score
-    another = rng.permutation(today)
-    low, high = np.log(SHARPNESS)
-    sharpness = float(np.exp(rng.uniform(low, high)))
-
-    def expert_for(score: FloatArray) -> FloatArray:
-        return soft_optimal(system, score, sharpness=sharpness)
-
-    rules = {
-        "matched": expert_for(today),
-        "overlapping": expert_for((today + another) / 2),
-        "opposed": expert_for(-today),
-        "random": np.ones((system.num_states, system.num_actions)),
-    }
-    chosen = list(rules) if past == MIXED else [past]
-    return normalise(np.stack([rules[name] for name in chosen]) * system.habit)
-
-
-# What the methods are given.
-
-ODDS = 1e5
-"""How much more probable the best state is than the least wanted one, in the ideal of a goal: the
-paper's floor. The utility of the ideal equals the score."""
-
-
-def ideal_of(system: System, odds: float = ODDS) -> IdealModel:
-    """The goal of a system: the ideal probability of a state increases with its score."""
-    wanted = normalise(np.exp(np.log(odds) * (system.score - system.score.max())))
-    return IdealModel.of(wanted, num_actions=system.num_actions)
-
-
-def counts_of(log: Log, num_records: int, system: System) -> TransitionCounts:
-    """The first records of a log, counted; all states and actions of the system are known."""
-    first = slice(num_records)
-    counts = TransitionCounts.from_records(
-        log.state[first],
-        log.action[first],
-        log.next_state[first],
-        states=Space.of_size(system.num_states),
-        actions=Space.of_size(system.num_actions),
-    )
-    return counts.ending_in(system.terminal)
-
-
 # From logs alone.
 
 
@@ -141,7 +90,6 @@ def offline_scores(
     seed: int = 0,
     *,
     jobs: int = 1,
-    runner: Runner | None = None,
 ) -> Scores:
     """The value of every learner's rule, in shares of what there is to gain.
 
@@ -154,75 +102,59 @@ def offline_scores(
     pasts, records
         Who left the logs, and how long they are.
     systems : int
-        Number of systems of each family. Each meets every past, and leaves a log to each length.
+        Number of systems of each family. In each, every past leaves a log.
     seed : int
     jobs : int
-        Number of processes, without a ``runner``.
-    runner : Runner, optional
+        Number of processes.
     """
     learners = registered_learners() if learners is None else learners
     families = of_group("reported", "planners") if families is None else families
+    parts = offline_parts(learners, families, pasts, records, systems, seed)
+    return Scores.of_parts(tuple(learners), Runner(jobs).run("Learning", parts, {}))
+
+
+def offline_parts(
+    learners: Mapping[str, Learner],
+    families: Sequence[str],
+    pasts: Sequence[str],
+    records: Sequence[int],
+    systems: int,
+    seed: int,
+) -> list[Part[list[dict[str, Any]]]]:
+    """A part for every system, with all that happens in it; see `offline_scores`."""
     require_known("family", families, FAMILIES)
     require_known("past", pasts, PASTS)
-
-    # A part is a system with all that happens in it.
-    parts = []
+    parts: list[Part[list[dict[str, Any]]]] = []
     for family in families:
         for index in range(systems):
-            parts.append(
-                partial(_offline_part, dict(learners), family, index, pasts, records, seed)
-            )
-    settings = {
-        "study": "planners",
-        "learners": list(learners),
-        "families": list(families),
-        "pasts": list(pasts),
-        "records": list(records),
-        "systems": systems,
-        "seed": seed,
-    }
-    results = (runner or Runner(jobs)).run("Learning", parts, settings)
-    outcomes = [Outcome(**row) for rows in results for row in rows]
-    return Scores(tuple(learners), outcomes, settings)
-
-
-def require_known(
-    kind: str, names: Sequence[str], known: Sequence[str] | Mapping[str, Any]
-) -> None:
-    """Refuse a name that is not among the known ones."""
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise ParameterError(f"unknown {kind} {unknown[0]!r}; choose of {', '.join(known)}")
+            place = Place(family, index, seed)
+            parts.append(partial(_offline_part, dict(learners), place, pasts, records))
+    return parts
 
 
 def _offline_part(
     learners: Mapping[str, Learner],
-    family: str,
-    index: int,
+    place: Place,
     pasts: Sequence[str],
     records: Sequence[int],
-    seed: int,
 ) -> list[dict[str, Any]]:
     """Outcomes of one system, as plain values."""
-    system = FAMILIES[family].system(seed, index)
+    system = place.system()
     ideal = ideal_of(system)
-    uniform = np.full((system.num_states, system.num_actions), 1 / system.num_actions)
-    random, optimum = long_run_values(system, np.stack([uniform, optimal_rule(system)])).tolist()
+    references = np.stack([random_rule(system), optimal_rule(system)])
+    random, optimum = long_run_values(system, references).tolist()
 
     rows = []
     for past in pasts:
-        # Every past has random numbers of its own, whichever others there are.
-        seeds = FAMILIES[family].seeds(seed, index)
-        rng = np.random.default_rng(seeds.spawn(1 + len(PASTS))[1 + PASTS.index(past)])
-        log = simulate(system, past_rules(system, past, rng), max(records), rng)
-
+        log = place.log(system, past, max(records))
         for num_records in records:
-            counts = counts_of(log, num_records, system)
+            first = Transitions(*(column[:num_records] for column in log))
+            counts = counts_of(first, system)
             rules = [learn(counts, ideal) for learn in learners.values()]
             values = long_run_values(system, np.stack(rules)).tolist()
             outcome = Outcome(
-                family=family,
-                index=index,
+                family=place.family,
+                index=place.index,
                 past=past,
                 records=num_records,
                 num_states=system.num_states,
@@ -233,3 +165,86 @@ def _offline_part(
             )
             rows.append(asdict(outcome))
     return rows
+
+
+# The study.
+
+
+@dataclass(frozen=True)
+class PlannerStudy:
+    """Settings of the study.
+
+    Parameters
+    ----------
+    candidate : name of a method
+        The method in question.
+    methods : names of methods
+        Who takes part, with the candidate and random actions; all registered ones by default.
+    families : names
+        By default the reported ones.
+    systems, online_systems : int
+        Number of systems of each family, offline and online; 0 leaves a part out.
+    pasts : names
+    records, online_records : numbers
+        Lengths of the logs, offline and online.
+    epochs : numbers
+        Numbers of epochs to act for.
+    seed : int
+    """
+
+    candidate: str = "TL_foresight"
+    methods: Sequence[str] = field(default_factory=lambda: tuple(methods.names()))
+    families: Sequence[str] = field(default_factory=lambda: of_group("reported", "planners"))
+    systems: int = 40
+    online_systems: int = 10
+    pasts: Sequence[str] = PASTS
+    records: Sequence[int] = RECORDS
+    online_records: Sequence[int] = ONLINE_RECORDS
+    epochs: Sequence[int] = EPOCHS
+    seed: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as plain values, for JSON."""
+        settings = {}
+        for name, value in asdict(self).items():
+            settings[name] = list(value) if isinstance(value, (tuple, list)) else value
+        return settings
+
+
+def compare_planners(study: PlannerStudy, runner: Runner | None = None) -> Comparison:
+    """Run the study: a method against the best of the others, offline and online."""
+    if study.systems == 0 and study.online_systems == 0:
+        raise ParameterError("no systems, neither offline nor online; give a number of either")
+    names = tuple(dict.fromkeys([*study.methods, study.candidate, "Rand"]))
+    if not set(names) & set(OTHERS) - {study.candidate}:
+        raise ParameterError(
+            f"{study.candidate} has nothing to be compared with; add a method, such as TL"
+        )
+    offline_part_list = offline_parts(
+        registered_learners(names),
+        study.families,
+        study.pasts,
+        study.records,
+        study.systems,
+        study.seed,
+    )
+    online_part_list = online_parts(
+        registered_agents(names),
+        study.families,
+        study.pasts,
+        study.online_records,
+        study.epochs,
+        study.online_systems,
+        study.seed,
+    )
+
+    settings = {"study": "planners", **study.to_dict()}
+    parts = [*offline_part_list, *online_part_list]
+    results = (runner or Runner()).run("Learning", parts, settings)
+    num_offline = len(offline_part_list)
+    return Comparison(
+        candidate=study.candidate,
+        offline=Scores.of_parts(names, results[:num_offline]),
+        online=Scores.of_parts(names, results[num_offline:]),
+        settings=settings,
+    )
