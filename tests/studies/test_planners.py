@@ -12,6 +12,7 @@ import pytest
 from pastwise._numerics.arrays import FloatArray
 from pastwise._numerics.streams import Streams
 from pastwise.data.counts import TransitionCounts
+from pastwise.data.records import Transitions
 from pastwise.errors import ParameterError
 from pastwise.goals.ideal import IdealModel
 from pastwise.goals.utility import Utility
@@ -19,10 +20,10 @@ from pastwise.methods import registry
 from pastwise.methods.baselines import Rand, Scripted
 from pastwise.methods.foresight import TLForesight
 from pastwise.studies.families import FAMILIES
-from pastwise.studies.long_run import optimal_rule
-from pastwise.studies.planner_agents import act, online_scores, registered_agents
+from pastwise.studies.long_run import long_run_values, optimal_rule
+from pastwise.studies.planner_agents import act, episodes_in, online_scores, registered_agents
 from pastwise.studies.planner_tables import FLAT, Outcome, Scores
-from pastwise.studies.planner_tasks import PASTS, Place, ideal_of, past_rules
+from pastwise.studies.planner_tasks import PASTS, Place, ideal_of, past_rules, random_rule
 from pastwise.studies.planners import (
     Learner,
     PlannerStudy,
@@ -32,6 +33,7 @@ from pastwise.studies.planners import (
     registered_learners,
 )
 from pastwise.studies.runner import Runner
+from pastwise.studies.synthetic import System
 from tests.helpers.command import shell_of
 
 SMALL = ["forest", "treatment", "null walk"]
@@ -169,24 +171,30 @@ def test_a_fault_is_clear_and_exceeds_the_margin(shares: list[float], is_fault: 
 # Acting and learning.
 
 
-@pytest.mark.parametrize("family", ["forest", "treatment", "gridworld"])
+@pytest.mark.parametrize("family", ["forest", "treatment", "gridworld", "clinic"])
 def test_fixed_rules_achieve_their_values(family: str) -> None:
-    """Ten runs of 400 epochs."""
-    system = FAMILIES[family].system(0)
-    scores = online_scores(
-        {
-            "best": lambda epochs: Scripted(optimal_rule(system)[None]),
-            "random": lambda epochs: Rand(),
-        },
-        [family],
-        records=[10],
-        epochs=[400],
-        systems=1,
-    )
-    best = np.mean([outcome.share("best") for outcome in scores.outcomes])
-    random = np.mean([outcome.share("random") for outcome in scores.outcomes])
-    assert best == pytest.approx(1, abs=0.2)
-    assert random == pytest.approx(0, abs=0.2)
+    """400 runs of 60 epochs, or of as many episodes: means within five standard errors."""
+    place = Place(family, 0, seed=0)
+    system = place.system()
+    log = place.log(system, "random", 10)
+    batch = Transitions(*(np.tile(column, (400, 1)) for column in log))
+    streams = Streams(place.seeds("random").spawn(400))
+    length = system.horizon if system.has_ends else 60
+    for rule in (random_rule(system), optimal_rule(system)):
+        values = act(system, Scripted(rule[None]), batch, 60, streams)
+        expected = long_run_values(system, rule[None], length)[0]
+        error = values.std(ddof=1) / np.sqrt(400)
+        assert values.mean() == pytest.approx(expected, abs=5 * error)
+
+
+def test_random_actions_have_as_many_episodes_as_fit() -> None:
+    """A chain that ends in the second epoch has 50 episodes in 100 epochs."""
+    transition = np.zeros((3, 2, 3))
+    transition[0, :, 1] = 1.0
+    transition[1, :, 2] = 1.0
+    system = System.of(transition, np.array([0.0, 0.0, 1.0]), initial=np.eye(3)[0], terminal=(2,))
+    assert episodes_in(system, 100) == 50
+    assert episodes_in(system, 1) == 1
 
 
 def test_an_episode_that_goes_nowhere_has_score_0() -> None:
@@ -195,7 +203,7 @@ def test_an_episode_that_goes_nowhere_has_score_0() -> None:
     up[:, 3] = 1.0
     place = Place("gridworld", 0, seed=0)
     log = place.log(system, "random", 10)
-    batch = type(log)(*(column[None] for column in log))
+    batch = Transitions(*(column[None] for column in log))
     streams = Streams(place.seeds("random").spawn(1))
     stuck = replace(system, model=type(system.model)(_without_slips(system.model.transition)))
     assert act(stuck, Scripted(up[None]), batch, 250, streams) == 0

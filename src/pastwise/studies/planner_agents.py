@@ -2,15 +2,16 @@
 
 A method starts from a log and acts for some epochs, learning from each. The runs of all pasts in a
 system form a batch, and share their random numbers between methods. Where nothing ends, the value
-of a run is its mean score per epoch. Where episodes end, the next one starts at once, and the value
-is the mean score of the finished episodes; an episode is cut at the horizon of the system, so that
-one that goes nowhere ends with score 0.
+of a run is its mean score per epoch. Where episodes end, it is the mean score of the first n
+episodes, each of which is cut at the horizon of the system; n is how many random actions have in
+that number of epochs, on average. (Averages over the episodes of a fixed time would favour short
+ones.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -171,6 +172,13 @@ def _stacked(logs: Sequence[Transitions], num_records: int, log_of_run: IntArray
     return Transitions(*columns)
 
 
+def episodes_in(system: System, epochs: int) -> int:
+    """How many episodes random actions have in so many epochs, on average; at least one."""
+    counting = replace(system, score=np.ones(system.num_states))
+    length = long_run_values(counting, random_rule(system)[None], system.horizon)[0]
+    return max(1, round(epochs / float(length)))
+
+
 def act(
     system: System, method: AnyMethod, log: Transitions, epochs: int, streams: Streams
 ) -> FloatArray:
@@ -181,34 +189,40 @@ def act(
     log : records [runs, number]
         What each run starts from.
     """
-    transition = system.mean_transition
-    goes_on = system.goes_on
-    num_runs = len(streams)
-    shape = (num_runs,)
-    starts = np.broadcast_to(system.initial, (num_runs, system.num_states))
     world, choice, restart, own = streams.spawn(4)
+    runs = np.arange(len(streams))
+    starts = np.broadcast_to(system.initial, (len(runs), system.num_states))
     memory = method.start(counts_of(log, system), ideal_of(system), log.last(RECENT))
 
-    state = sample(starts, restart.random(shape))
-    total = np.zeros(num_runs)
-    num_finished = np.zeros(num_runs)
-    age = np.zeros(num_runs, dtype=np.int64)
-    for _ in range(epochs):
-        # One epoch of every run.
+    def epoch(state: IntArray) -> IntArray:
+        """Act and learn once in every run; the next states."""
         rule = method.rule(memory, state, own)
-        action = sample(rule, choice.random(shape))
-        next_state = sample(transition[state, action], world.random(shape))
+        action = sample(rule, choice.random(runs.shape))
+        rows = transition[state, action]
+        next_state = sample(rows, world.random(runs.shape))
         method.observe(memory, state, action, next_state)
-        total += system.score[next_state]
-        state = next_state
+        return next_state
 
-        # Episodes that end, or were cut, start again.
-        if system.has_ends:
-            age += 1
-            is_finished = ~goes_on[state] | (age == system.horizon)
-            num_finished += is_finished
-            age = np.where(is_finished, 0, age)
-            state = np.where(is_finished, sample(starts, restart.random(shape)), state)
-    if system.has_ends:
-        return np.asarray(total / np.maximum(num_finished, 1))
-    return total / epochs
+    transition = system.mean_transition
+    state = sample(starts, restart.random(runs.shape))
+    total = np.zeros(len(runs))
+    if not system.has_ends:
+        for _ in range(epochs):
+            state = epoch(state)
+            total += system.score[state]
+        return total / epochs
+
+    # A run that has its episodes goes on, uncounted, until all others have theirs.
+    num_episodes = episodes_in(system, epochs)
+    goes_on = system.goes_on
+    num_finished = np.zeros(len(runs), dtype=np.int64)
+    age = np.zeros(len(runs), dtype=np.int64)
+    while num_finished.min() < num_episodes:
+        state = epoch(state)
+        total += np.where(num_finished < num_episodes, system.score[state], 0.0)
+        age += 1
+        is_finished = ~goes_on[state] | (age == system.horizon)
+        num_finished += is_finished
+        age = np.where(is_finished, 0, age)
+        state = np.where(is_finished, sample(starts, restart.random(runs.shape)), state)
+    return total / num_episodes
