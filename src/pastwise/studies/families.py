@@ -471,7 +471,7 @@ def null_steps(rng: np.random.Generator) -> System:
 # Families to report on.
 
 
-@family("reported", studies=("calibration",))
+@family("reported")
 def blended(rng: np.random.Generator) -> System:
     """Each row blends three distributions that all states and actions share."""
     S = _size(rng, 4, 40)
@@ -507,7 +507,7 @@ def null_walk(rng: np.random.Generator) -> System:
     return System.of(_line(up, down), np.linspace(0, 1, S))
 
 
-@family("reported", studies=("calibration",))
+@family("reported")
 def near_null_walk(rng: np.random.Generator) -> System:
     """A random walk along a line, whose drift depends on the action by a few percent."""
     S = _size(rng, 5, 40)
@@ -555,7 +555,7 @@ def forest(rng: np.random.Generator) -> System:
     return System.of(transition, np.linspace(0, 1, S), initial=_at(S, 0))
 
 
-@family("reported", studies=("calibration",))
+@family("reported")
 def epidemic(rng: np.random.Generator) -> System:
     """Susceptible and infected people under measures; it ends when nobody is infected."""
     population = int(rng.integers(5, 11))
@@ -627,7 +627,7 @@ def two_rooms(rng: np.random.Generator) -> System:
     )
 
 
-@family("reported", studies=("calibration",))
+@family("reported")
 def single_lever(rng: np.random.Generator) -> System:
     """Only one of many actions has an effect, on a quantity that falls by itself."""
     S = _size(rng, 4, 20)
@@ -662,7 +662,7 @@ def moods(rng: np.random.Generator) -> System:
     )
 
 
-@family("reported", studies=("calibration",))
+@family("reported")
 def ring(rng: np.random.Generator) -> System:
     """A ring on which actions step ahead or back, with noise; an arc of it is wanted."""
     S = _size(rng, 6, 100)
