@@ -116,7 +116,7 @@ TARGETS = {
         "count LOG COLUMNS -o new.safetensors",
         "learn LOG COLUMNS --prefer mild -o new.safetensors",
         "evaluate policy.safetensors LOG",
-        "evaluate policy.safetensors LOG --propensity did",
+        "evaluate policy.safetensors LOG --importance --propensity did",
         "update policy.safetensors LOG -o new.safetensors",
     ],
 )

@@ -180,8 +180,9 @@ def test_the_episodes_of_the_log_may_object(tmp_path: Path, shell: Shell) -> Non
         (["--margin", "nan"], "--margin must be a finite number that is not negative"),
         (["--margin", "inf"], "--margin must be a finite number that is not negative"),
         (["--margin", "much"], "--margin"),
-        (["--propensity", "hour"], "hour"),
-        (["--propensity", "nothing"], "nothing"),
+        (["--propensity", "hour"], "--propensity has no effect without --importance"),
+        (["--importance", "--propensity", "hour"], "hour"),
+        (["--importance", "--propensity", "nothing"], "nothing"),
     ],
 )
 def test_bad_options_are_refused(

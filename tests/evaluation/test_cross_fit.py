@@ -236,11 +236,12 @@ def test_gains_where_actions_do_nothing_are_corrected() -> None:
 
 def test_the_in_sample_value_is_next_to_the_cross_fitted_one(learner: pw.TransferLearner) -> None:
     result = learner.evaluate(samples=100)
-    assert set(result.in_sample) == {"new", "FPD_learn"}
+    learned = {"new", "TL", "FPD_learn"}
+    assert set(result.in_sample) == learned
     assert result.in_sample["new"] != result.values["new"]
-    assert set(result.to_dict()["in_sample"]) == {"new", "FPD_learn"}
+    assert set(result.to_dict()["in_sample"]) == learned
     frame = result.to_frame("polars")
-    assert frame["quantity"].to_list().count("in-sample value") == 2
+    assert frame["quantity"].to_list().count("in-sample value") == 3
 
 
 def test_a_rule_is_not_cross_fitted_on_another_log(learner: pw.TransferLearner) -> None:

@@ -10,9 +10,10 @@ from scipy.stats import beta
 
 import pastwise as pw
 from pastwise._numerics.arrays import FloatArray
-from pastwise.errors import LogError
+from pastwise.errors import LogError, ParameterError
 from pastwise.evaluation.evaluate import evaluate_rule
 from pastwise.evaluation.result import Evaluation
+from pastwise.methods import Scripted
 from pastwise.models.hierarchy import Assumptions
 from pastwise.report.figures import value_plot
 from pastwise.theory.learning import gather_evidence, prior_concentration, rule_interval
@@ -42,7 +43,8 @@ def test_a_good_rule_is_found_to_be_better(evaluation: Evaluation) -> None:
     assert "better than what was done" in evaluation.sentence
     for value in (*evaluation.values.values(), *evaluation.differences.values()):
         assert value.low <= value.mean <= value.high
-    assert list(evaluation.values) == ["new", "logged", "random", "FPD_learn", "optimum"]
+    learned = ["TL", "FPD_learn"]
+    assert list(evaluation.values) == ["new", "logged", "random", *learned, "optimum"]
 
 
 def test_intervals_are_stretched_within_what_is_possible(learner: pw.TransferLearner) -> None:
@@ -240,13 +242,13 @@ def test_few_samples_give_no_verdict_and_say_so(learner: pw.TransferLearner) -> 
 
 def test_evaluation_is_shown_in_every_form(evaluation: Evaluation) -> None:
     frame = evaluation.to_frame("polars")
-    learned = ["new", "FPD_learn"]
-    references = ["to_logged", "to_random"]
-    assert frame["of"].to_list() == [*evaluation.values, *learned, *references, *references]
-    kinds = ["value"] * 5 + ["in-sample value"] * 2
-    kinds += ["difference"] * 2 + ["deciding difference"] * 2
+    learned = ["new", "TL", "FPD_learn"]
+    others = ["to_logged", "to_random", "to_TL", "to_FPD_learn"]
+    assert frame["of"].to_list() == [*evaluation.values, *learned, *others, *others]
+    kinds = ["value"] * 6 + ["in-sample value"] * 3
+    kinds += ["difference"] * 4 + ["deciding difference"] * 4
     assert frame["quantity"].to_list() == kinds
-    assert frame["level"].to_list() == [0.9] * 11
+    assert frame["level"].to_list() == [0.9] * 17
     assert "<table>" in evaluation._repr_html_()
     labels = [label.get_text() for label in value_plot(evaluation).axes[0].get_yticklabels()]
     assert labels == list(evaluation.values)
@@ -444,14 +446,14 @@ def test_extra_rules_are_compared_by_name(
     same = learner.rule_.probabilities
     result = learner.evaluate(samples=400, rules={"airing": airing, "same": same})
     extra = ["airing", "same", "optimum"]
-    assert list(result.values) == ["new", "logged", "random", "FPD_learn", *extra]
+    assert list(result.values) == ["new", "logged", "random", "TL", "FPD_learn", *extra]
     assert result.verdict == {**evaluation.verdict, "airing": "better", "same": "cannot tell"}
     for name, value in evaluation.values.items():
         assert result.values[name].mean == pytest.approx(value.mean, abs=2e-5)
 
 
-def test_seven_rules_are_compared_on_forty_states() -> None:
-    """Three extra rules next to the four that every evaluation compares; models are sparse here."""
+def test_eight_rules_are_compared_on_forty_states() -> None:
+    """Three extra rules next to the five that every evaluation compares; models are sparse here."""
     num_states = 40
     rng = np.random.default_rng(3)
     counts = simulated_counts(random_rows(rng, num_states, 2, num_states), 2000, rng)
@@ -460,12 +462,57 @@ def test_seven_rules_are_compared_on_forty_states() -> None:
     rules = {f"extra {i}": random_rows(rng, num_states, 2) for i in range(2)}
     rules["same"] = learner.rule_.probabilities
     result = learner.evaluate(samples=60, rules=rules)
-    assert len(result.values) == 8
+    assert len(result.values) == 9
     for name, value in plain.values.items():
         assert result.values[name].mean == pytest.approx(value.mean, abs=2e-5)
     in_sample = result.in_sample["new"].mean
     assert result.values["same"].mean == pytest.approx(in_sample, abs=1e-12)
     assert set(result.verdict) == {"logged", "random", *rules}
+
+
+# Alternatives.
+
+
+def test_alternatives_are_judged_as_if_they_had_been_chosen(
+    learner: pw.TransferLearner, evaluation: Evaluation
+) -> None:
+    """Same models, same cross-fitting: the value of TL is that of a learner by TL."""
+    by_tl = learner.retarget(learner.goal, "TL").evaluate(samples=400)
+    assert evaluation.values["TL"].mean == pytest.approx(by_tl.values["new"].mean, abs=2e-5)
+    assert evaluation.in_sample["TL"].mean == pytest.approx(by_tl.in_sample["new"].mean, abs=2e-5)
+    assert list(evaluation.alternatives) == ["TL", "FPD_learn"]
+    assert list(by_tl.alternatives) == ["TL_foresight", "FPD_learn"]
+    there = evaluation.alternatives["TL"].deciding
+    back = by_tl.alternatives["TL_foresight"].deciding
+    assert (there.low, there.high) == pytest.approx((-back.high, -back.low), abs=2e-5)
+
+
+def test_a_better_alternative_is_named(learner: pw.TransferLearner) -> None:
+    """A method that only airs is worse than any that learns."""
+    airing = learner.retarget(learner.goal, Scripted(np.eye(3)[np.full((1, 5), 2)]))
+    words = airing.evaluate(samples=100).alternatives_in_words
+    assert words.startswith("Alternatives by the log: TL_foresight 0.")
+    assert "TL_foresight is better by the log than the new rule (90 %: +0." in words
+    assert "TL is better by the log than the new rule (90 %: +0." in words
+
+
+def test_alternatives_can_be_chosen(learner: pw.TransferLearner) -> None:
+    result = learner.evaluate(samples=50, alternatives=["clone", "TL_foresight"])
+    assert list(result.alternatives) == ["clone", "FPD_learn"], "not the learner's own method"
+    none = learner.evaluate(samples=50, alternatives=[])
+    assert not none.alternatives
+    assert none.alternatives_in_words == ""
+    given = learner.evaluate(samples=50, rules={"TL": learner.rule_.probabilities})
+    assert list(given.alternatives) == [], "a rule that is given has the name"
+    assert list(given.comparisons) == ["logged", "random", "TL"]
+    with pytest.raises(ParameterError, match="unknown method 'best'"):
+        learner.evaluate(samples=50, alternatives=["best"])
+
+
+def test_alternatives_are_not_cross_fitted_on_another_log(learner: pw.TransferLearner) -> None:
+    held_out = learner.evaluate(learner.counts_, samples=50, learned_from_log=False)
+    assert "TL" in held_out.alternatives
+    assert set(held_out.in_sample) == {"FPD_learn"}
 
 
 @pytest.mark.parametrize(
@@ -495,6 +542,8 @@ def test_bad_input_is_refused(learner: pw.TransferLearner) -> None:
         learner.evaluate(horizon=0)
     with pytest.raises(ValueError, match="number of samples must be a whole number"):
         learner.evaluate(samples=0)
+    with pytest.raises(ParameterError, match="threads must be a whole number from 1"):
+        learner.evaluate(threads=-1)
     with pytest.raises(ValueError, match="record_share must be above 0"):
         learner.evaluate(assumptions=Assumptions(record_share=0.0))
     with pytest.raises(ValueError, match="initial"):

@@ -163,6 +163,8 @@ def test_being_worse_than_what_was_done_is_alarming_despite_objections() -> None
         ({"min_samples": 0}, "min_samples must be at least 1, not 0"),
         ({"margin": -0.1}, "margin must be a finite number that is not negative, not -0.1"),
         ({"margin": nan}, "margin must be a finite number that is not negative, not nan"),
+        ({"margin": "x"}, "margin must be a finite number that is not negative, not 'x'"),
+        ({"margin": True}, "margin must be a finite number that is not negative, not True"),
         ({"margin_share": inf}, "margin_share must be a finite number that is not negative"),
     ],
 )

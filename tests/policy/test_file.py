@@ -51,7 +51,7 @@ COLUMNS: dict[str, Any] = {"state": "room", "action": "did", "next_state": "then
 
 
 def learner() -> TransferLearner:
-    return TransferLearner(Goal(prefer={"mild": 1})).fit(LOG, **COLUMNS)
+    return TransferLearner(Goal(prefer={"mild": 1}), method="TL").fit(LOG, **COLUMNS)
 
 
 def settled(learner: TransferLearner) -> TransferLearner:

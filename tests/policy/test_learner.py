@@ -64,7 +64,7 @@ def counts_of(log: Sequence[Triple], weight: Sequence[float] | float = 1.0) -> T
 
 
 def fitted(log: Sequence[Triple] = LOG, goal: Goal = MILD, **params: Any) -> TransferLearner:
-    return TransferLearner(goal, **params).fit(counts_of(log))
+    return TransferLearner(goal, **{"method": "TL", **params}).fit(counts_of(log))
 
 
 def product_learner() -> TransferLearner:
@@ -82,16 +82,15 @@ def product_learner() -> TransferLearner:
         "action": "did",
         "next_state": ["room2", "window2"],
     }
-    return TransferLearner(goal).fit(log, **columns)
+    return TransferLearner(goal, method="TL").fit(log, **columns)
 
 
 def tasks_learner() -> TransferLearner:
     """Two past tasks, the goal of one of them known."""
     log = table_of(LOG, task=["a", "b", "a", "b", "a", "b", "a"])
     past: dict[Label, Goal] = {"a": Goal(prefer={"warm": 1}, floor=0.1)}
-    return TransferLearner(Goal(prefer={"mild": 1}, floor=0.1), past_goals=past).fit(
-        log, **COLUMNS, task="task"
-    )
+    learner = TransferLearner(Goal(prefer={"mild": 1}, floor=0.1), method="TL", past_goals=past)
+    return learner.fit(log, **COLUMNS, task="task")
 
 
 def weighted_learner() -> TransferLearner:
@@ -102,7 +101,7 @@ def weighted_learner() -> TransferLearner:
 
 def faded_learner() -> TransferLearner:
     log = table_of(LOG, age=list(range(7)))
-    return TransferLearner(MILD).fit(log, **COLUMNS, age="age", half_life=2)
+    return TransferLearner(MILD, method="TL").fit(log, **COLUMNS, age="age", half_life=2)
 
 
 def updated_learner() -> TransferLearner:
@@ -198,10 +197,11 @@ def test_observing_with_weights_is_refitting(
     weights = [weight / 64 for _, weight in log]
     goal = data.draw(goals(records[:1]))
     place = data.draw(st.integers(1, len(log)))
-    learner = TransferLearner(goal).fit(counts_of(records[:place], weights[:place]))
+    learner = TransferLearner(goal, method="TL")
+    learner.fit(counts_of(records[:place], weights[:place]))
     for record, weight in zip(records[place:], weights[place:], strict=True):
         learner.observe(*record, weight=weight)
-    again = TransferLearner(goal).fit(counts_of(records, weights))
+    again = TransferLearner(goal, method="TL").fit(counts_of(records, weights))
     assert same_up_to_rounding(learner, again)
 
 
@@ -486,7 +486,8 @@ def test_frames_are_of_the_callers_library(library: str, give: Callable[[Any], A
 
 def test_some_frame_comes_of_a_file(tmp_path: Path) -> None:
     pl.DataFrame(table_of(LOG)).write_csv(tmp_path / "log.csv")
-    frame = TransferLearner(MILD).fit(tmp_path / "log.csv", **COLUMNS).rule_.to_frame()
+    learner = TransferLearner(MILD, method="TL")
+    frame = learner.fit(tmp_path / "log.csv", **COLUMNS).rule_.to_frame()
     assert list(frame["state"]) == ["cold", "cold", "mild", "mild", "warm", "warm"]
     assert list(frame["action"]) == ["heat", "wait"] * 3
     assert list(frame["probability"]) == fitted().rule_.probabilities.ravel().tolist()
@@ -589,14 +590,14 @@ def test_known_past_goals_weigh_their_tasks() -> None:
 
 def test_tasks_of_unknown_goals_count_in_full() -> None:
     log = table_of(LOG, task=["a", "b"] * 3 + ["a"])
-    by_task = TransferLearner(MILD).fit(log, **COLUMNS, task="task")
+    by_task = TransferLearner(MILD, method="TL").fit(log, **COLUMNS, task="task")
     assert np.array_equal(by_task.rule_.probabilities, fitted().rule_.probabilities)
 
 
 def test_a_reward_goes_with_tasks_of_unknown_goals() -> None:
     log = table_of(LOG, task=["a", "b"] * 3 + ["a"])
     goal = Goal(reward={"mild": 1})
-    by_task = TransferLearner(goal).fit(log, **COLUMNS, task="task")
+    by_task = TransferLearner(goal, method="TL").fit(log, **COLUMNS, task="task")
     assert np.array_equal(by_task.rule_.probabilities, fitted(goal=goal).rule_.probabilities)
 
 
@@ -654,6 +655,13 @@ def test_twenty_useless_records_are_many_and_support_nothing() -> None:
 
 
 # Conventions.
+
+
+def test_a_planner_learns_where_no_method_is_named() -> None:
+    learner = TransferLearner(MILD).fit(counts_of(LOG))
+    assert learner.method_.name == pw.methods.DEFAULT == "TL_foresight"
+    assert repr(learner) == f"TransferLearner({MILD!r})"
+    assert repr(fitted()) == f"TransferLearner({MILD!r}, method='TL')"
 
 
 def test_parameters_are_kept_as_given() -> None:

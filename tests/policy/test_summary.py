@@ -64,7 +64,11 @@ def test_quick_verdict_is_that_of_evaluate() -> None:
         "alarm": result.alarm.to_dict(),
         "margin": result.margin,
         "objections": [objection.to_dict() for objection in result.objections],
+        "alternatives": {name: each.verdict for name, each in result.alternatives.items()},
+        "alternatives_in_words": result.alternatives_in_words,
+        "values": {name: value.mean for name, value in result.values.items()},
     }
+    assert result.alternatives
     assert PolicySummary.of(fitted, verdict).to_dict()["verdict"] == verdict.to_dict()
 
 

@@ -277,6 +277,8 @@ def _show_policy(summary: PolicySummary, output: Path | None, as_json: bool) -> 
         print_warning(warning)
     if summary.verdict is not None:
         print_text(summary.verdict.sentence)
+        if summary.verdict.alternatives_in_words:
+            print_text(summary.verdict.alternatives_in_words)
     if output is not None:
         print_text(f"The policy is in {output}")
 
@@ -359,10 +361,11 @@ def evaluate(
 
     if margin is not None:
         require_margin("--margin", margin)
+    if propensity is not None and not importance:
+        raise ParameterError("--propensity has no effect without --importance; add it, or drop it")
     learner = load(policy)
     require_state_limit(len(learner.counts_.states))
-    needs_episodes = importance or propensity is not None
-    if is_counts_file(log) and needs_episodes:
+    if is_counts_file(log) and importance:
         raise ParameterError(
             f"{log} holds counts, which have no episodes: importance sampling needs the log itself"
         )
@@ -389,7 +392,7 @@ def evaluate(
             result = replace(result, by_goal=by_goal)
 
     # Estimates from episodes, over the same horizon.
-    if needs_episodes:
+    if importance:
         with _warning_lines(), spinner("Reading episodes"):
             estimates = learner.estimates(
                 log, result.horizon, propensity, learned_from_log=learned_from_log
@@ -400,6 +403,8 @@ def evaluate(
         print_json(result)
     else:
         print_text(result.sentence)
+        if result.alternatives_in_words:
+            print_text(result.alternatives_in_words)
         print_table(value_table(result))
         print_table(comparison_table(result))
         print_text("\n".join(verdict_lines(result)))

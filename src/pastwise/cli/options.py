@@ -347,21 +347,18 @@ class CommandWithMethods(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the name and summary of each method."""
-        from pastwise.methods import entries, names
+        from pastwise.methods import DEFAULT, entries, names
 
-        known = entries()
+        rows = []
+        for name in names():
+            note = " (default)" if name == DEFAULT else ""
+            rows.append((f"{name}{note}", entries()[name].summary))
         with formatter.section("Methods"):
-            formatter.write_dl([(name, known[name].summary) for name in names()])
+            formatter.write_dl(rows)
 
 
-def _method_field(default: str | None, description: str) -> Any:
-    return option(
-        "--method",
-        cls=_MethodOption,
-        default=default,
-        show_default=default is not None,
-        help=description,
-    )
+def _method_field(description: str) -> Any:
+    return option("--method", cls=_MethodOption, help=description)
 
 
 def _parameters_field() -> Any:
@@ -378,21 +375,21 @@ def _parameters_field() -> Any:
 class MethodOptions:
     """How to learn: a method and its hyper-parameters."""
 
-    method: str = _method_field("TL", "How to learn; the methods are listed below.")
+    method: str | None = _method_field("How to learn; the methods are listed below.")
     parameters: tuple[str, ...] = _parameters_field()
 
     def create(self) -> AnyMethod:
         """The method."""
-        from pastwise.methods import create
+        from pastwise.methods import DEFAULT, create
 
-        return create(self.method, **_parse_parameters(self.parameters))
+        return create(self.method or DEFAULT, **_parse_parameters(self.parameters))
 
 
 @dataclass(frozen=True)
 class OtherMethodOptions:
     """How to learn anew; by default as before."""
 
-    method: str | None = _method_field(None, "How to learn; by default the policy's own method.")
+    method: str | None = _method_field("How to learn; by default the policy's own method.")
     parameters: tuple[str, ...] = _parameters_field()
 
     def create(self, present: AnyMethod) -> AnyMethod:

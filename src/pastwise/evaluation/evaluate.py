@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +22,7 @@ from pastwise.evaluation.cross_fit import (
     optimism,
     split_in_two,
 )
+from pastwise.evaluation.importance import FixedRule, LearnedRule
 from pastwise.evaluation.objections import objections
 from pastwise.evaluation.result import Evaluation, EvaluationSupport, unit_of
 from pastwise.evaluation.values import LOGGED, OPTIMUM, occupancy, posterior_of, sample_values
@@ -69,6 +70,7 @@ def evaluate_rule(
     initial: FloatArray | None = None,
     *,
     learn_without: LearnWithout | None = None,
+    alternatives: Mapping[str, FixedRule | LearnedRule] | None = None,
     episodes: EpisodeSummary | None = None,
     horizon: int | None = None,
     samples: int = 2000,
@@ -85,8 +87,8 @@ def evaluate_rule(
 ) -> Evaluation:
     """Compare a rule with others on the same models, sampled from the posterior of a log.
 
-    The others are what was done, acting at random, FPD_learn, the optimal policy of each model, and
-    any extra rules.
+    The others are what was done, acting at random, FPD_learn, the optimal policy of each model,
+    what other methods learned, and any extra rules.
 
     Parameters
     ----------
@@ -102,6 +104,9 @@ def evaluate_rule(
         The rule that would have been learned without some of the records, if the rule was learned
         from this log: it is then judged on records that it was not learned from as well, see
         `cross_fit`.
+    alternatives : name -> rule, optional
+        What other methods learned for the same goal. Those that learned from this log are
+        cross-fitted like the new rule. With any, FPD_learn is compared as well.
     episodes : EpisodeSummary, optional
         What is known of the log's episodes. Without it, records are taken to be independent.
     horizon : int, optional
@@ -127,7 +132,8 @@ def evaluate_rule(
     require_state_limit(len(log.states), max_states)
     _require_records(log)
     require_whole_number("the seed", seed, 0, 2**128)
-    extra_rules = _checked_rules(rules or {}, rule.shape)
+    alternatives = alternatives or {}
+    extra_rules = _checked_rules(rules or {}, rule.shape, (*RESERVED, *alternatives))
     if margin is not None:
         thresholds = replace(thresholds, margin=margin)
 
@@ -148,15 +154,17 @@ def evaluate_rule(
     )
 
     # The rules, and how those are learned that are learned from this log.
-    learned: dict[str, LearnWithout] = {}
-    if learn_without is not None:
-        learned["new"] = learn_without
-    contenders = {"new": rule, "random": np.broadcast_to(uniform_rule(ideal), rule.shape)}
-    has_hard_zeros = np.isneginf(ideal.log_transition).any()
-    if not has_hard_zeros:  # otherwise no learned model can keep them
-        learned["FPD_learn"] = lambda part: _fpd_learn(ideal, log.without(part))
-        contenders["FPD_learn"] = _fpd_learn(ideal, log)
-    contenders.update(extra_rules)
+    compared = {
+        "new": FixedRule(rule) if learn_without is None else LearnedRule(rule, learn_without),
+        "random": FixedRule(np.broadcast_to(uniform_rule(ideal), rule.shape)),
+        **alternatives,
+        **_fpd_learn(ideal, log),
+        **{name: FixedRule(extra) for name, extra in extra_rules.items()},
+    }
+    contenders = {name: each.probabilities for name, each in compared.items()}
+    learned = {
+        name: each.learn_without for name, each in compared.items() if isinstance(each, LearnedRule)
+    }
 
     # What the halves of the log flatter the rules learned from them. This comes first, so that a
     # user who interrupts the sampling below gets a result that it is part of. Whoever stops it
@@ -192,10 +200,17 @@ def evaluate_rule(
     uncorrected = {name: values[name] for name in flattery}
     for name, of_samples in flattery.items():
         values[name] = values[name] - 0.5 * np.resize(of_samples, sampled.number)
-    differences = {}
-    for name in (LOGGED, "random", *extra_rules):
-        difference = without_rounding(values["new"] - values[name], values[name])
-        differences[name] = stretched(difference, assumptions.stretch)
+
+    # Differences to the references, and to the alternatives.
+    def differences_to(*names: str) -> dict[str, FloatArray]:
+        differences = {}
+        for name in names:
+            difference = without_rounding(values["new"] - values[name], values[name])
+            differences[name] = stretched(difference, assumptions.stretch)
+        return differences
+
+    to_references = differences_to(LOGGED, "random", *extra_rules)
+    to_alternatives = differences_to(*_with_fpd_learn(alternatives, contenders))
 
     # Intervals of the values, which stay within what is possible.
     lowest, highest = criterion.possible_range
@@ -213,12 +228,14 @@ def evaluate_rule(
 
     # What the differences say.
     smallest = thresholds.margin_for(float(np.ptp(criterion.utility)))
-    comparisons = compare(differences, smallest, thresholds, is_fair=not found)
-    alarm = Alarm.of_samples(differences["random"], comparisons[LOGGED], smallest, thresholds)
+    is_fair = not found
+    comparisons = compare(to_references, smallest, thresholds, is_fair=is_fair)
+    alarm = Alarm.of_samples(to_references["random"], comparisons[LOGGED], smallest, thresholds)
 
     return Evaluation(
         values={name: interval(of_samples) for name, of_samples in values.items()},
         comparisons=comparisons,
+        alternatives=compare(to_alternatives, smallest, thresholds, is_fair=is_fair),
         alarm=alarm,
         objections=found,
         margin=smallest,
@@ -257,10 +274,24 @@ def without_rounding(
     return np.where(np.abs(difference) <= precision * np.abs(value), 0.0, difference)
 
 
-def _fpd_learn(ideal: IdealModel, counts: TransitionCounts) -> FloatArray:
-    """The rule of FPD_learn: [S, A]."""
+def _fpd_learn(ideal: IdealModel, log: TransitionCounts) -> dict[str, LearnedRule]:
+    """What FPD_learn learns, by its name; nothing for an ideal that no learned model can keep."""
+    if np.isneginf(ideal.log_transition).any():
+        return {}
     method = FPDLearn()
-    return method.plan(method.start(counts.evenly_weighted(), ideal)).rule
+
+    def learn(counts: TransitionCounts) -> FloatArray:
+        return method.plan(method.start(counts.evenly_weighted(), ideal)).rule
+
+    return {method.name: LearnedRule(learn(log), lambda part: learn(log.without(part)))}
+
+
+def _with_fpd_learn(alternatives: Mapping[str, object], known: Mapping[str, object]) -> list[str]:
+    """Names of the alternatives, with FPD_learn where there are any and its rule is known."""
+    names = list(alternatives)
+    if names and FPDLearn.name in known:
+        names.append(FPDLearn.name)
+    return names
 
 
 def _unit(log: TransitionCounts, episodes: EpisodeSummary | None) -> str:
@@ -278,12 +309,12 @@ def _by_state(shares: FloatArray, log: TransitionCounts) -> dict[str, float]:
 
 
 def _checked_rules(
-    rules: Mapping[str, FloatArray], shape: tuple[int, ...]
+    rules: Mapping[str, FloatArray], shape: tuple[int, ...], taken: Sequence[str]
 ) -> dict[str, FloatArray]:
     """The extra rules, after checking their names, shapes and probabilities."""
     checked = {}
     for name, rule in rules.items():
-        if name in RESERVED:
+        if name in taken:
             raise ParameterError(f"the name {name!r} of an extra rule is taken; choose another")
         probabilities = checked_probabilities(f"rules[{name!r}]", rule)
         if probabilities.shape != shape:

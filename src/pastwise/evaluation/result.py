@@ -18,6 +18,9 @@ from pastwise.evaluation.verdict import (
     Verdict,
 )
 
+REFERENCES = {"logged": "what was done", "random": "acting at random"}
+"""What every rule is compared with, in words."""
+
 
 @dataclass(frozen=True)
 class EvaluationSupport:
@@ -59,11 +62,14 @@ class Evaluation:
     Attributes
     ----------
     values : name -> Interval
-        Of each policy: ``new``, ``logged`` (what was done), ``random``, ``FPD_learn``, extra rules
-        by their names, and ``optimum``, the optimal policy of each sampled model.
+        Of each policy: ``new``, ``logged`` (what was done), ``random``, ``FPD_learn``, alternatives
+        and extra rules by their names, and ``optimum``, the optimal policy of each sampled model.
     comparisons : name -> Comparison
         Of the new rule with ``logged``, ``random`` and each extra rule, paired on the same sampled
         models.
+    alternatives : name -> Comparison
+        Of the new rule with what other methods learned for the same goal, paired and cross-fitted
+        like the rest; empty unless requested.
     alarm : Alarm
         Whether negative transfer is likely; it counts as true where it is raised.
     objections : tuple of Objection
@@ -112,6 +118,7 @@ class Evaluation:
     thresholds: Thresholds = DEFAULT_THRESHOLDS
     visits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     in_sample: Mapping[str, Interval] = field(default_factory=dict)
+    alternatives: Mapping[str, Comparison] = field(default_factory=dict)
     estimates: Mapping[str, Estimate] = field(default_factory=dict)
     by_goal: Mapping[str, Evaluation] = field(default_factory=dict)
     backend: str | None = None
@@ -141,8 +148,8 @@ class Evaluation:
     def sentence(self) -> str:
         """The verdict in plain English."""
         value = f"{self.measure} {self.values['new'].mean:.{self._digits}f}"
-        against_logged = self._against("logged", "what was done")
-        against_random = self._against("random", "acting at random")
+        against_logged = self._against("logged")
+        against_random = self._against("random")
         verdict = f"The new rule ({value}) is {against_logged} and {against_random}"
         if self.objections:
             reasons = "; ".join(objection.message for objection in self.objections)
@@ -156,6 +163,27 @@ class Evaluation:
         if self.samples < self.thresholds.min_samples:
             sentences.append(f"Fewer than {self.thresholds.min_samples} samples give no verdict.")
         return " ".join(sentences)
+
+    @property
+    def alternatives_in_words(self) -> str:
+        """The values of the alternatives in a line, and which of them are better; may be empty."""
+        if not self.alternatives:
+            return ""
+        names = {**{name: name for name in self.alternatives}, **REFERENCES}
+        digits = self._digits
+        values = [f"{words} {self.values[name].mean:.{digits}f}" for name, words in names.items()]
+        sentences = [f"Alternatives by the log: {', '.join(values)}."]
+        for name, comparison in self.alternatives.items():
+            if comparison.by_the_log == "worse":
+                sentences.append(self._better_alternative(name, comparison.deciding))
+        return " ".join(sentences)
+
+    def _better_alternative(self, name: str, difference: Interval) -> str:
+        """Such as: TL is better by the log than the new rule (90 %: +0.041 to +0.066)."""
+        digits = self._digits
+        level = f"{100 * difference.level:g} %"
+        interval = f"{-difference.high:+.{digits}f} to {-difference.low:+.{digits}f}"
+        return f"{name} is better by the log than the new rule ({level}: {interval})."
 
     @property
     def margin_in_words(self) -> str:
@@ -198,14 +226,14 @@ class Evaluation:
     def _digits(self) -> int:
         return decimals(value.mean for value in self.values.values())
 
-    def _against(self, name: str, description: str) -> str:
+    def _against(self, name: str) -> str:
         """Such as: better than what was done (0.411; 95 %: +0.041 to +0.066)."""
         digits = self._digits
         deciding = self.comparisons[name].deciding
         other = f"{self.values[name].mean:.{digits}f}"
         level = f"{100 * deciding.level:g} %"
         interval = f"{deciding.low:+.{digits}f} to {deciding.high:+.{digits}f}"
-        return f"{self._phrase(name)} {description} ({other}; {level}: {interval})"
+        return f"{self._phrase(name)} {REFERENCES[name]} ({other}; {level}: {interval})"
 
     def _phrase(self, name: str) -> str:
         """The verdict by the log as part of a sentence, such as "better than"."""
@@ -248,6 +276,8 @@ class Evaluation:
             "sentence": self.sentence,
             "values": _dicts(self.values),
             "comparisons": comparisons,
+            "alternatives": {name: each.to_dict() for name, each in self.alternatives.items()},
+            "alternatives_in_words": self.alternatives_in_words,
             "differences": _dicts(self.differences),
             "verdict": self.verdict,
             "alarm": self.alarm.to_dict(),
@@ -275,11 +305,13 @@ class Evaluation:
         """
         usable = {name: each for name, each in self.estimates.items() if each.usable}
         unusable = {name: each for name, each in self.estimates.items() if not each.usable}
-        deciding = {f"to_{name}": each.deciding for name, each in self.comparisons.items()}
+        compared = {**self.comparisons, **self.alternatives}
+        differences = {f"to_{name}": each.difference for name, each in compared.items()}
+        deciding = {f"to_{name}": each.deciding for name, each in compared.items()}
         kinds: dict[str, Mapping[str, Interval]] = {
             "value": self.values,
             "in-sample value": self.in_sample,
-            "difference": self.differences,
+            "difference": differences,
             "deciding difference": deciding,
             "estimate": usable,
             "unusable estimate": unusable,
@@ -316,7 +348,7 @@ class Evaluation:
                 "verdict": self.verdict_in_words(name),
             }
         return (
-            number_table(values, self.sentence)
+            number_table(values, f"{self.sentence} {self.alternatives_in_words}".strip())
             + number_table(differences, self.margin_in_words)
             + paragraph(self.alarm_in_words)
         )

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pastwise._numerics.arrays import FloatArray, IntArray, entries, group_sum, normalise
+from pastwise._numerics.checks import require_whole_number
 from pastwise._numerics.threads import CORES
 from pastwise.data.counts import TransitionCounts
 from pastwise.errors import ParameterError
@@ -39,6 +40,9 @@ rests on it, and so many fix the bounds of its interval to about 5 % of its widt
 
 MAX_SAMPLES = 1_000_000
 """Most samples; more is a slip of the keyboard."""
+
+MAX_THREADS = 1000
+"""Most threads; more is one as well."""
 
 
 # Known models.
@@ -162,10 +166,9 @@ def sample_values(
         Whether to add what was done, under the name `LOGGED`, and the optimum of each of the first
         models, under the name `OPTIMUM`.
     """
-    if not isinstance(samples, (int, np.integer)) or not 1 <= samples <= MAX_SAMPLES:
-        raise ParameterError(
-            f"the number of samples must be a whole number from 1 to {MAX_SAMPLES:,}, not {samples}"
-        )
+    require_whole_number("the number of samples", samples, 1, MAX_SAMPLES)
+    if threads is not None:
+        require_whole_number("threads", threads, 1, MAX_THREADS)
     given_rules = np.stack(list(rules.values()))
     batch_size = posterior.batch_size
     num_batches = -(-samples // batch_size)

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from math import isfinite
+from math import inf
+from numbers import Real
 from typing import Any, Literal
 
 from pastwise._numerics.arrays import FloatArray
@@ -93,10 +94,11 @@ class Thresholds:
         return f"{100 * self.margin_share:g} % of the range of the utility"
 
 
-def require_margin(name: str, margin: float) -> None:
+def require_margin(name: str, margin: object) -> None:
     """Refuse a smallest difference that is none."""
-    if not isfinite(margin) or margin < 0:
-        raise ParameterError(f"{name} must be a finite number that is not negative, not {margin}")
+    is_number = isinstance(margin, Real) and not isinstance(margin, bool)
+    if not is_number or not 0 <= float(margin) < inf:  # type: ignore[arg-type]
+        raise ParameterError(f"{name} must be a finite number that is not negative, not {margin!r}")
 
 
 DEFAULT_THRESHOLDS = Thresholds()

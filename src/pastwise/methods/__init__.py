@@ -4,7 +4,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from pastwise.methods.base import LiveRows, Method, Plan
-from pastwise.methods.registry import colour, create, entries, names, register
+from pastwise.methods.registry import DEFAULT, colour, create, entries, names, register
 
 # `names` lists methods in the order in which these imports register them, references last.
 # isort: off
@@ -17,6 +17,7 @@ from pastwise.methods.baselines import Clone, Rand, Scripted
 # isort: on
 
 __all__ = [
+    "DEFAULT",
     "FPD",
     "TL",
     "Clone",

@@ -33,6 +33,12 @@ Class = TypeVar("Class", bound=type)
 JSON = Any
 """Plain values: numbers, text, None, and lists and dictionaries of them."""
 
+DEFAULT = "TL_foresight"
+"""Name of the method that learns where none is named; ``"TL"`` is the paper's."""
+
+ALTERNATIVES = (DEFAULT, "TL")
+"""Names of the methods whose rules an evaluation shows next to a learned one."""
+
 SPARE_COLOURS = ("#332288", "#117733", "#882255", "#AA4499", "#44AA99", "#999933")
 """For methods that do not choose a colour (from Paul Tol's palette for every eye)."""
 

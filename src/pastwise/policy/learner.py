@@ -7,8 +7,9 @@ is in `theory`, `methods` and `evaluation`.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from pathlib import Path
 from typing import Any, Self, cast
@@ -43,7 +44,7 @@ from pastwise.goals.ideal import IdealModel
 from pastwise.logs.columns import Columns
 from pastwise.logs.findings import Finding, counted
 from pastwise.methods.base import RECORDS, AnyMethod
-from pastwise.methods.registry import create
+from pastwise.methods.registry import ALTERNATIVES, DEFAULT, create
 from pastwise.policy.explanation import Explanation
 from pastwise.policy.file import load_policy, save_policy
 from pastwise.policy.live import LivePolicy, dated
@@ -73,7 +74,8 @@ class TransferLearner:
         What is wanted now.
     method : str or Method
         How to learn: a name of `pastwise.methods.names`, or a method with hyper-parameters of
-        your choice, such as ``pastwise.methods.TL(prior_count=5)``.
+        your choice, such as ``pastwise.methods.TL(prior_count=5)``. The default plans ahead;
+        ``"TL"`` is the paper's method.
     past_goals : tasks with goals, optional
         What was wanted in past tasks, where that is known. The further a task's goal lies from
         today's, the less its records count.
@@ -108,7 +110,7 @@ class TransferLearner:
         self,
         goal: Goal,
         *,
-        method: str | AnyMethod = "TL",
+        method: str | AnyMethod = DEFAULT,
         past_goals: Mapping[Label, Goal] | None = None,
         divergence: Divergence = kl_divergence,
         on_unseen: OnUnseen = "prior",
@@ -135,7 +137,7 @@ class TransferLearner:
         return self
 
     def __repr__(self) -> str:
-        method = "" if self.method == "TL" else f", method={self.method!r}"
+        method = "" if self.method == DEFAULT else f", method={self.method!r}"
         return f"TransferLearner({self.goal!r}{method})"
 
     # Learning.
@@ -503,6 +505,7 @@ class TransferLearner:
         *,
         initial: Mapping[Label, float] | None = None,
         learned_from_log: bool | None = None,
+        alternatives: Sequence[str | AnyMethod] = ALTERNATIVES,
         **options: Any,
     ) -> Evaluation:
         """Whether the rule is better than what was done and than random actions.
@@ -521,12 +524,15 @@ class TransferLearner:
             Whether the rule was learned from the records of the log. By default: if the policy has
             seen each transition at least as often as the log has it. The log of a small system may
             look so by chance: give False for records that were held out.
+        alternatives : names or methods
+            Other methods that learn from the same records, whose rules are compared with this one;
+            the learner's own is left out.
         options
             ``horizon``, ``samples``, ``rules``, ``seed``, ``margin``, ``thresholds``,
             ``assumptions``, ``max_states``, ``on_step``, ``should_stop``; see
             `evaluation.evaluate.evaluate_rule`.
         """
-        judge = self._judge(log, initial, learned_from_log, options)
+        judge = self._judge(log, initial, learned_from_log, options, alternatives)
         return judge(self._fitted.settings.goal)
 
     def evaluate_goals(
@@ -579,6 +585,7 @@ class TransferLearner:
         initial: Mapping[Label, float] | None,
         learned_from_log: bool | None,
         options: Mapping[str, Any],
+        alternatives: Sequence[str | AnyMethod] = (),
     ) -> Callable[[Goal], Evaluation]:
         """The evaluation of the rule by any goal, on a log that is read once."""
         policy = self._fitted
@@ -591,19 +598,41 @@ class TransferLearner:
             start = np.zeros(len(counts.states))
             start[counts.states.indices(initial)] = list(initial.values())
 
+        others = self._alternatives(alternatives, options.get("rules") or {}, learned_from_log)
+
         def judge(goal: Goal) -> Evaluation:
-            return evaluate_rule(
+            result = evaluate_rule(
                 policy.plan().rule,
                 self.support().arrays,
                 goal,
                 counts,
                 start,
                 learn_without=policy.rule_without if learned_from_log else None,
+                alternatives=others,
                 backend=policy.backend,
                 **{"episodes": episodes, **options},
             )
+            return _without_alternative(result, policy.settings.method.name)
 
         return judge
+
+    def _alternatives(
+        self, methods: Sequence[str | AnyMethod], rules: Mapping[str, Any], learned_from_log: bool
+    ) -> dict[str, FixedRule | LearnedRule]:
+        """What other methods learn from the same records, unless a given rule has their name."""
+        policy = self._fitted
+        taken = {policy.settings.method.name, *rules}
+        result: dict[str, FixedRule | LearnedRule] = {}
+        for given in methods:
+            method = _as_method(given)
+            if method.name in taken:
+                continue
+            rule = policy.rule_by(method)
+            if learned_from_log:
+                result[method.name] = LearnedRule(rule, partial(policy.rule_by, method))
+            else:
+                result[method.name] = FixedRule(rule)
+        return result
 
     def _judged_by(self, log: Any) -> tuple[TransitionCounts, EpisodeSummary | None]:
         """Counts of the log to evaluate on, over the policy's own labels, and its episodes.
@@ -715,6 +744,12 @@ class TransferLearner:
         )
         learner._policy = policy
         return learner
+
+
+def _without_alternative(evaluation: Evaluation, name: str) -> Evaluation:
+    """The evaluation without a comparison of a method with itself."""
+    others = {other: each for other, each in evaluation.alternatives.items() if other != name}
+    return replace(evaluation, alternatives=others)
 
 
 def _as_method(method: object) -> AnyMethod:

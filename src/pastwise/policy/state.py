@@ -180,9 +180,14 @@ class PolicyState:
 
     def rule_without(self, records: TransitionCounts) -> FloatArray:
         """The rule [S, A] that the method learns from everything but some of the records."""
-        remaining = self.counts_to_learn_from().without(records)
-        method = self.settings.method
-        return method.plan(method.start(remaining, self.ideal)).rule
+        return self.rule_by(self.settings.method, without=records)
+
+    def rule_by(self, method: AnyMethod, without: TransitionCounts | None = None) -> FloatArray:
+        """The rule [S, A] that another method learns from all records, or without some of them."""
+        counts = self.counts_to_learn_from()
+        if without is not None:
+            counts = counts.without(without)
+        return method.plan(method.start(counts, self.ideal)).rule
 
     def plan_at(self, state: int) -> Plan:
         """The plan of one state: arrays [1, A]."""

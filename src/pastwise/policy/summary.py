@@ -5,7 +5,8 @@ The command line prints them; `to_dict` is the form that JSON and other interfac
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pastwise.data.counts import TransitionCounts
@@ -70,6 +71,12 @@ class QuickVerdict:
         Smallest difference that matters, in the unit of the measure.
     objections : tuple of Objection
         Why the comparisons are not fair.
+    alternatives : name -> Verdict
+        Against what other methods learned from the same log.
+    alternatives_in_words : str
+        Their values, and which of them are better; empty without a verdict.
+    values : name -> float
+        Mean value of the rule, ``new``, and of all that it is compared with.
     """
 
     sentence: str
@@ -78,6 +85,9 @@ class QuickVerdict:
     alarm: Alarm | None = None
     margin: float | None = None
     objections: tuple[Objection, ...] = ()
+    alternatives: Mapping[str, Verdict] = field(default_factory=dict)
+    alternatives_in_words: str = ""
+    values: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; without a verdict, the sentence alone."""
@@ -90,6 +100,9 @@ class QuickVerdict:
             "alarm": self.alarm.to_dict(),
             "margin": self.margin,
             "objections": [objection.to_dict() for objection in self.objections],
+            "alternatives": dict(self.alternatives),
+            "alternatives_in_words": self.alternatives_in_words,
+            "values": dict(self.values),
         }
 
 
@@ -128,6 +141,9 @@ def quick_verdict(
         alarm=result.alarm,
         margin=result.margin,
         objections=result.objections,
+        alternatives={name: each.verdict for name, each in result.alternatives.items()},
+        alternatives_in_words=result.alternatives_in_words,
+        values={name: value.mean for name, value in result.values.items()},
     )
 
 
