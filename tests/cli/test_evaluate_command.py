@@ -27,9 +27,9 @@ def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 
 @pytest.fixture(scope="module")
 def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A policy for the thermostat."""
+    """A policy for the thermostat by TL, which leaves every action some probability."""
     path = tmp_path_factory.mktemp("policy") / "policy.safetensors"
-    pw.TransferLearner(pw.Goal.from_toml(GOAL)).fit(LOG, **COLUMNS).save(path)
+    pw.TransferLearner(pw.Goal.from_toml(GOAL), method="TL").fit(LOG, **COLUMNS).save(path)
     return str(path)
 
 
@@ -48,6 +48,8 @@ def test_evaluate_json(policy: str, shell: Shell) -> None:
     assert content["objections"] == []
     assert content["samples"] == content["samples_requested"] == 200
     assert content["support"]["records"] == 440
+    assert set(content["alternatives"]) == {"TL_foresight", "FPD_learn"}
+    assert content["alternatives"]["TL_foresight"]["reference"] == "TL_foresight"
     estimates = content["estimates"]
     assert estimates["doubly robust"]["mean"] > estimates["logged"]["mean"]
     assert all("Relies on" in estimate["assumption"] for estimate in estimates.values())
@@ -64,7 +66,7 @@ def test_a_log_may_be_said_to_be_held_out(policy: str, shell: Shell) -> None:
     options = ["--samples", "100", "--horizon", "12", "--importance", "--json"]
     own = json.loads(shell("evaluate", policy, LOG, *options).out)
     held_out = json.loads(shell("evaluate", policy, LOG, *options, "--held-out").out)
-    assert set(own["in_sample"]) == {"new", "FPD_learn"}
+    assert set(own["in_sample"]) == {"new", "TL_foresight", "FPD_learn"}
     assert set(held_out["in_sample"]) == {"FPD_learn"}
     assert held_out["values"]["new"] == own["in_sample"]["new"]
     assert "rule and behaviour" in own["estimates"]["importance sampling"]["assumption"]
@@ -79,6 +81,7 @@ def test_evaluate_as_text(policy: str, shell: Shell) -> None:
     assert "(unusable)" in shown.out
     assert "fewer than 10" in shown.out
     assert "learned and judged on the same episodes" in shown.out
+    assert "\nAlternatives by the log: TL_foresight 0." in shown.out
 
 
 def test_a_usable_estimate_is_not_marked(policy: str, shell: Shell) -> None:
@@ -287,8 +290,9 @@ def test_evaluate_by_other_goals(policy: str, shell: Shell, tmp_path: Path) -> N
     by_goal = content.pop("by_goal")
     assert list(by_goal) == ["comfort", "cold"]
     own = by_goal["comfort"]
-    assert own.pop("by_goal") == {}
-    assert own == content
+    same = ["sentence", "comparisons", "verdict", "alarm", "objections", "margin", "support"]
+    assert {key: own[key] for key in same} == {key: content[key] for key in same}
+    assert own["by_goal"] == own["alternatives"] == {}, "other methods learn for the own goal"
     assert by_goal["cold"]["verdict"]["random"] == "worse"
 
     text = shell("evaluate", policy, LOG, *goals, "--samples", "100").out

@@ -41,6 +41,7 @@ warm,wait,mild
 """
 COLUMNS = ["--state", "room", "--action", "did", "--next-state", "then"]
 LEARN = ["learn", "log.csv", *COLUMNS]
+TL_PARAM = ["--method", "TL", "--param"]
 COMMANDS = ["validate", "learn", "explain", "retarget", "update", "export"]
 
 
@@ -102,7 +103,7 @@ def policy_of(goal: Goal, log: Any = "log.csv", **options: Any) -> dict[str, dic
 
 def test_learn_gives_policy_and_support_unrounded(shell: Shell) -> None:
     """By hand: mild, cold and warm have similarities 1, 1/2, 1/2; an action has a prior of 3/8."""
-    content = learned(shell, "--prefer", "mild", "--floor", "0.25", "--param", "prior_count=0.125")
+    content = learned(shell, "--prefer", "mild", "--floor", "0.25", *TL_PARAM, "prior_count=0.125")
     assert list(content)[:6] == [
         "states",
         "actions",
@@ -137,18 +138,33 @@ def test_learn_gives_policy_and_support_unrounded(shell: Shell) -> None:
 
 
 def test_learn_shows_a_table_and_warns_on_stderr(shell: Shell) -> None:
-    shown = shell(*LEARN, "--prefer", "cold", "-o", "policy.safetensors")
+    by_tl = ["--method", "TL", "-o", "policy.safetensors"]
+    shown = shell(*LEARN, "--prefer", "cold", *by_tl)
     assert shown.code == 0
     for word in ("be in cold", "heat", "wait", "warm", "0.500", "policy.safetensors"):
         assert word in shown.out
     assert shown.err.startswith("warning: ")
     assert "mild, warm" in shown.err
-    assert load("policy.safetensors").rule_.to_dict() == policy_of(Goal(prefer={"cold": 1}))
+    learner = TransferLearner(Goal(prefer={"cold": 1}), method="TL")
+    learner.fit("log.csv", state="room", action="did", next_state="then")
+    assert load("policy.safetensors").rule_.to_dict() == learner.rule_.to_dict()
+
+
+def test_learn_shows_the_alternatives_in_one_line(shell: Shell) -> None:
+    shown = shell(*LEARN, "--prefer", "mild")
+    (line,) = [line for line in shown.out.splitlines() if line.startswith("Alternatives")]
+    names = ["TL", "FPD_learn", "what was done", "acting at random"]
+    numbers = [float(line.split(f" {name} ")[1].rstrip(".").split(",")[0]) for name in names]
+    verdict = learned(shell, "--prefer", "mild")["verdict"]
+    assert line == verdict["alternatives_in_words"]
+    keys = ["TL", "FPD_learn", "logged", "random"]
+    assert [verdict["values"][key] for key in keys] == pytest.approx(numbers, abs=5e-4)
+    assert set(verdict["alternatives"]) == {"TL", "FPD_learn"}
 
 
 def test_warnings_are_in_the_json(shell: Shell) -> None:
     write("log.csv", *LOG.split(), "cold,,mild", "cold,heat,")
-    content = learned(shell, "--prefer", "cold")
+    content = learned(shell, "--prefer", "cold", "--method", "TL")
     assert len(content["warnings"]) == 3
     assert ["action" in w for w in content["warnings"]] == [True, False, False]
     assert "mild, warm" in content["warnings"][-1]
@@ -476,8 +492,10 @@ def test_a_log_of_one_row_works_with_a_warning(shell: Shell) -> None:
 
 
 def test_explain_accounts_for_every_probability(shell: Shell, policy: str) -> None:
-    """The shares of the records and of the prior add up to the probability."""
-    rows = policy_of(Goal(prefer={"mild": 1}))
+    """With TL, the shares of the records and of the prior add up to the probability."""
+    learner = load(policy).retarget(Goal(prefer={"mild": 1}), "TL")
+    learner.save(policy)
+    rows = learner.rule_.to_dict()
     for state, row in rows.items():
         content = shell("explain", policy, state, "--json").json
         assert list(content) == ["state", "method", "actions"]
@@ -722,13 +740,13 @@ def test_every_command_and_option_has_its_help(shell: Shell) -> None:
             ["--prefer", "mild", "--forbid", "cold:heat", "--forbid", ":wait"],
             "'cold' without any action",
         ),
-        (["--prefer", "mild", "--param", "prior_count=0"], "positive"),
-        (["--prefer", "mild", "--param", "prior_count=-1"], "positive"),
-        (["--prefer", "mild", "--param", "prior_count=nan"], "positive"),
+        (["--prefer", "mild", *TL_PARAM, "prior_count=0"], "positive"),
+        (["--prefer", "mild", *TL_PARAM, "prior_count=-1"], "positive"),
+        (["--prefer", "mild", *TL_PARAM, "prior_count=nan"], "positive"),
         (["--prefer", "mild", "--param", "prior_count"], "--param takes two parts"),
         (["--prefer", "mild", "--param", "prior_count=much"], "number, true or false"),
-        (["--prefer", "mild", "--param", "prior=1"], "TL has no hyper-parameter 'prior'"),
-        (["--prefer", "mild", "--param", "similarity=1"], "similarity must be a function"),
+        (["--prefer", "mild", *TL_PARAM, "prior=1"], "TL has no hyper-parameter 'prior'"),
+        (["--prefer", "mild", *TL_PARAM, "similarity=1"], "similarity must be a function"),
         (
             ["--prefer", "mild", "--param", "prior_count=1", "--param", "prior_count=2"],
             "--param is given twice for 'prior_count'",
@@ -945,7 +963,7 @@ def test_states_that_are_no_labels_are_left_out_with_a_warning(shell: Shell) -> 
         did=["a"] * 5,
         then=[2.0, 1.0, 1.0, 1.0, 1.0],
     )
-    content = learned(shell, "--prefer", "2.0", log="log.parquet")
+    content = learned(shell, "--prefer", "2.0", "--method", "TL", log="log.parquet")
     assert content["states"] == ["1.0", "2.0"]
     assert sum(row["records"] for row in content["support"].values()) == 2
     assert len(content["warnings"]) == 3
@@ -1071,7 +1089,7 @@ def test_a_process_keeps_data_and_the_rest_apart(shell: Shell) -> None:
     done = process("validate", "log.csv", *COLUMNS, "--json")
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["rows"] == 7
-    done = process(*LEARN, "--prefer", "cold")
+    done = process(*LEARN, "--prefer", "cold", "--method", "TL")
     assert done.returncode == 0
     assert "be in cold" in done.stdout
     assert [line[:9] for line in done.stderr.splitlines()] == ["warning: "]

@@ -10,7 +10,17 @@ from pathlib import Path
 import pytest
 
 from pastwise import Goal, TransferLearner, load
-from pastwise.methods import TL, FPDLearn, Rand, TLExplore, entries, names, register, registry
+from pastwise.methods import (
+    DEFAULT,
+    TL,
+    FPDLearn,
+    Rand,
+    TLExplore,
+    entries,
+    names,
+    register,
+    registry,
+)
 from tests.helpers.command import Shell, shell_of
 
 LOG = "room,did,then\ncold,heat,mild\ncold,wait,cold\nmild,wait,mild\nmild,heat,warm\n"
@@ -59,7 +69,8 @@ def test_help_lists_the_methods_with_their_summaries(shell: Shell, command: str)
     text = " ".join(shell(command, "--help").out.split())
     assert f"--method [{'|'.join(names())}]" in text
     for name in names():
-        assert f"{name} {entries()[name].summary}" in text
+        default = " (default)" if name == DEFAULT else ""
+        assert f"{name}{default} {entries()[name].summary}" in text
 
 
 def test_a_new_method_is_a_choice_at_once(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +125,10 @@ def test_no_value_of_a_hyper_parameter_looks_like_a_bug(
 @pytest.mark.parametrize(
     ("options", "because"),
     [
-        (["--param", "prior_count=true"], "prior_count must not be true or false"),
+        (
+            ["--method", "TL", "--param", "prior_count=true"],
+            "prior_count must not be true or false",
+        ),
         (["--method", "FPD_learn", "--param", "replay=1"], "replay must be true or false"),
         (["--method", "FPD_learn", "--param", "horizon=2.5"], "horizon must be a whole number"),
         (["--method", "TL_explore", "--param", "window=1000000000000"], "the window must be"),

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pastwise._numerics.arrays import FloatArray, normalise
+from pastwise._numerics.checks import require_memory
 from pastwise._numerics.threads import Lock
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.episodes import EpisodeSummary
@@ -162,6 +163,8 @@ class PolicyState:
         """The method's memory of all records."""
         with self._lock:
             if self._memory is None:
+                sizes = (len(self.log.states), len(self.log.actions))
+                require_memory("a rule", sizes, "join states or actions into fewer")
                 counts = self.counts_to_learn_from()
                 self._memory = self.settings.method.start(counts, self.ideal)
             return self._memory

@@ -177,8 +177,7 @@ class PolicySummary:
         """The summary of what a learner has learned."""
         support = learner.support()
         warnings = [finding.message for finding in learner.findings_]
-        if learner.rests_on_similarity_:
-            warnings += support.warnings()
+        warnings += support.warnings(by_similarity=learner.rests_on_similarity_)
         return cls(
             goal=learner.goal,
             method=learner.method_.name,

@@ -99,16 +99,28 @@ class Support(Mapping[Label, SupportOfState]):
         states = label_columns(self.states, "state", numbers)
         return to_frame({**states, **numbers}, backend or self.backend)
 
-    def warnings(self) -> list[str]:
-        """Sentences about states whose rule rests on too little."""
-        is_weak = self.arrays.similarity < WEAK
+    def warnings(self, by_similarity: bool = True) -> list[str]:
+        """Sentences about states whose rule rests on too little.
+
+        Parameters
+        ----------
+        by_similarity : bool
+            Whether the similarity of records carries the rule, as with TL. If not, any record
+            counts.
+        """
+        is_weak = self.arrays.similarity < WEAK if by_similarity else self.arrays.records == 0
         weak = np.setdiff1d(np.flatnonzero(is_weak), self.terminal)
         if not len(weak):
             return []
         names = [key_of(self.states.labels[index]) for index in weak[:MAX_NAMED]]
         if len(weak) > MAX_NAMED:
             names.append("...")
-        return [
-            f"{len(weak)} of {len(self.states)} states rest on a total similarity below {WEAK:g}, "
-            f"less than one record that serves the goal: {', '.join(names)}"
-        ]
+        share = f"{len(weak)} of {len(self.states)} states"
+        if by_similarity:
+            lack = (
+                f"rest on a total similarity below {WEAK:g}, less than one record that serves "
+                "the goal"
+            )
+        else:
+            lack = "have no record of a decision, so their rule rests on other states"
+        return [f"{share} {lack}: {', '.join(names)}"]
