@@ -98,7 +98,7 @@ def _evidence_card(x: int, y: int, learner: pw.TransferLearner) -> list[str]:
     parts = _card(x, y, 400, 96, "Evidence")
     parts.append(_text(x + 110, y + 28, f"cool → heat {reason.probability:.2f}", "quiet"))
     for i, each in enumerate(reason.evidence[:2]):
-        words = f"{each.share:.2f} from {each.records} records that led to {each.next_state}"
+        words = f"{each.records} records ({100 * each.share:.0f} %) led to {each.next_state}"
         parts.append(_text(x + 16, y + 56 + 26 * i, words))
     return parts
 
