@@ -498,7 +498,7 @@ def test_explain_accounts_for_every_probability(shell: Shell, policy: str) -> No
     rows = learner.rule_.to_dict()
     for state, row in rows.items():
         content = shell("explain", policy, state, "--json").json
-        assert list(content) == ["state", "method", "actions"]
+        assert list(content) == ["state", "method", "measure", "actions"]
         assert content["state"] == state
         assert content["method"] == "TL"
         reasons = content["actions"]

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
 
-from pastwise import Space, TransitionCounts
-from pastwise.methods.base import RECORDS, Plan
+from pastwise import Columns, Goal, Space, TransferLearner, TransitionCounts
+from pastwise.data.space import Label
+from pastwise.methods import Rand
+from pastwise.methods.base import BORROWED, DEVIATION, EVERY_STATE, EXAMPLE, RECORDS, VALUE, Plan
 from pastwise.policy.explanation import Explanation, Reason, TransitionEvidence, reason_of
 
 SHARES = Explanation(
@@ -58,6 +62,7 @@ def test_an_explanation_as_plain_values() -> None:
     assert SHARES.to_dict() == {
         "state": '["cold", 1]',
         "method": "TL",
+        "measure": None,
         "actions": {
             "wait": {
                 "probability": 0.25,
@@ -108,6 +113,61 @@ def test_an_index_as_sentences() -> None:
         "    not allowed by the goal",
         "    rests on no record",
     ]
+
+
+def test_values_in_the_goals_unit_as_sentences() -> None:
+    evidence = (TransitionEvidence("warm", 3, 1.5, 0.75), TransitionEvidence("cold", 1, 0, 0.25))
+    heat = {VALUE: 0.5512, DEVIATION: 0.0123, EXAMPLE: 0.002, BORROWED: 0.0831}
+    actions: dict[Label, Reason] = {
+        "heat": Reason(0.9, True, heat, False, evidence),
+        "wait": Reason(0.1, True, {VALUE: 12.5, DEVIATION: 2.0, "habit": -0.25}, False, ()),
+        "open": Reason(0.0, False, {}, False, ()),
+    }
+    explanation = Explanation("cold", "TL_foresight", actions, "share of time as wanted")
+    assert str(explanation).splitlines() == [
+        "In cold, by TL_foresight (value: share of time as wanted):",
+        "  heat  0.9",
+        "    value 0.5512, standard deviation 0.0123; the past's example adds +0.0020",
+        "    4 records, which led 3 to warm, 1 to cold; 8.31 % of the value rests on other rows",
+        "  wait  0.1",
+        "    value 12.5000, standard deviation 2.0000; habit adds -0.2500",
+        "    0 records",
+        "  open  0",
+        "    not allowed by the goal",
+        "    rests on no record",
+    ]
+    content = explanation.to_dict()
+    assert content["measure"] == "share of time as wanted"
+    assert content["actions"]["heat"]["parts"] == heat
+
+
+@dataclass(frozen=True)
+class Measured(Rand):
+    """A method whose plan is in the goal's unit, with a value that is the number of the action."""
+
+    def plan(self, memory: Any, states: Any = EVERY_STATE) -> Plan:
+        rule = super().plan(memory).rule
+        value = np.broadcast_to(np.arange(rule.shape[-1], dtype=np.float64), rule.shape)
+        return Plan(rule, {VALUE: value, DEVIATION: np.asarray(0.5 * value)}).at(states)
+
+
+@pytest.mark.parametrize(
+    ("goal", "terminal", "measure"),
+    [
+        (Goal(prefer="warm"), None, "share of time as wanted"),
+        (Goal(prefer="warm"), "warm", "chance of ending well"),
+        (Goal(reward={"warm": 2.0}), None, "mean reward"),
+        (Goal(reward={"warm": 2.0}), "warm", "total reward of an episode"),
+    ],
+)
+def test_the_unit_is_that_of_an_evaluation(goal: Goal, terminal: str, measure: str) -> None:
+    log = {"s": ["cold", "cold"], "a": ["heat", "wait"], "n": ["warm", "cold"]}
+    columns = Columns.of("s", "a", "n", terminal=[terminal] if terminal else [])
+    learner = TransferLearner(goal, method=Measured()).fit(log, columns)
+    explanation = learner.explain("cold")
+    assert explanation.measure == measure == learner.evaluate(samples=50).measure
+    assert explanation.actions["wait"].parts == {VALUE: 1.0, DEVIATION: 0.5}
+    assert learner.retarget(goal, "TL").explain("cold").measure is None
 
 
 # From a plan.

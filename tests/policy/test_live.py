@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,8 @@ from hypothesis import strategies as st
 import pastwise as pw
 from pastwise.errors import InfeasibleError, LabelError
 from pastwise.goals.ideal import IdealModel
-from pastwise.methods import FPD, TL, TLExplore
+from pastwise.methods import FPD, TL, Rand, TLExplore
+from pastwise.methods.base import EVERY_STATE, Plan
 from pastwise.models.dense import DenseModel
 from pastwise.policy.live import LivePolicy
 from pastwise.policy.state import PolicyState, Settings
@@ -41,7 +44,7 @@ GOALS = [
 
 
 def learned(goal: pw.Goal = GOALS[0], **options: Any) -> pw.TransferLearner:
-    return pw.TransferLearner(goal, **options).fit(LOG, **COLUMNS)
+    return pw.TransferLearner(goal, **{"method": "TL", **options}).fit(LOG, **COLUMNS)
 
 
 records = st.lists(
@@ -174,6 +177,57 @@ def test_a_log_of_several_tasks_is_refused() -> None:
     tasks = pw.TransferLearner(GOALS[0]).fit(LOG | {"k": list("xxyyxy")}, **COLUMNS, task="k")
     with pytest.raises(ValueError, match="several tasks"):
         tasks.live()
+
+
+@pytest.mark.parametrize("method", pw.methods.names())
+def test_a_loop_is_resumed_from_a_file(method: str, tmp_path: Path) -> None:
+    """What was observed before the file was written counts as if it had been in the log."""
+    stream = [("cold", "heat", "mild"), ("mild", "heat", "hot"), ("hot", "open", "mild")]
+    learner = learned(method=method)
+    live = learner.live(seed=1)
+    for record in stream:
+        live.observe(*record)
+    learner.merge(live.take()).save(tmp_path / "policy.safetensors")
+    resumed = pw.load(tmp_path / "policy.safetensors")
+    whole = {name: LOG[name] + [record[i] for record in stream] for i, name in enumerate(LOG)}
+    again = pw.TransferLearner(GOALS[0], method=method).fit(whole, **COLUMNS)
+    one = resumed.live(seed=2)
+    two = again.live(seed=2)
+    for _ in range(2):
+        for state in STATES:
+            assert one.rule(state) == pytest.approx(two.rule(state), abs=1e-9)
+        assert [one.decide("cold") for _ in range(5)] == [two.decide("cold") for _ in range(5)]
+        for each in (one, two):
+            each.observe("cold", "wait", "cold")
+
+
+@dataclass(frozen=True)
+class Impatient(Rand):
+    """Explores for as long as it has time: at random, or else by the first action."""
+
+    epochs: int = 0
+
+    def rule(self, memory: Any, state: Any, rng: Any) -> Any:
+        return self.plan(memory).rule[state]
+
+    def plan(self, memory: Any, states: Any = EVERY_STATE) -> Plan:
+        rule = super().plan(memory).rule
+        first = np.eye(rule.shape[-1])[np.zeros(len(rule), dtype=int)]
+        return Plan(rule if self.epochs else first).at(states)
+
+
+def test_a_method_that_explores_learns_how_much_time_there_is() -> None:
+    learner = learned(method=Impatient())
+    uniform = dict.fromkeys(ACTIONS, pytest.approx(1 / 3))
+    assert learner.live().rule("cold") == {"heat": 1.0, "open": 0.0, "wait": 0.0}
+    live = learner.live(epochs=10)
+    assert live.rule("cold") == uniform
+    live.observe("cold", "heat", "mild")
+    assert live.rule("cold") == uniform
+    assert learner.rule("cold")["heat"] == 1.0, "the learner acts from the log alone"
+    assert learned().live(epochs=10).rule("cold") == learned().live().rule("cold")
+    with pytest.raises(pw.errors.ParameterError, match="epochs must be a whole number from 0"):
+        learner.live(epochs=-1)
 
 
 # Deciding.

@@ -143,15 +143,7 @@ class Criterion:
             What is known of the log's episodes.
         """
         utility = goal.score(log.states, log.actions)
-
-        # The end of an episode matters for rewards and for utilities of transitions, which add up;
-        # for preferred states only if all of them are terminal.
-        if goal.reward or utility.ndim > 1:
-            end_matters = True
-        else:
-            preferred = np.flatnonzero(utility)
-            end_matters = bool(np.isin(preferred, log.terminal).all())
-        until_end = end_matters and len(log.terminal) > 0
+        until_end = _counts_until_end(goal, utility, log)
 
         # Where episodes start, and how long they are.
         starts = None
@@ -173,6 +165,25 @@ class Criterion:
             allowed=allowed,
             measure=_measure(goal, utility, until_end),
         )
+
+
+def measure_of(goal: Goal, log: TransitionCounts) -> str:
+    """Name of the value by which a goal judges rules over a log's labels."""
+    utility = goal.score(log.states, log.actions)
+    return _measure(goal, utility, _counts_until_end(goal, utility, log))
+
+
+def _counts_until_end(goal: Goal, utility: FloatArray, log: TransitionCounts) -> bool:
+    """Whether the value is a total until the end of an episode.
+
+    The end matters for rewards and for utilities of transitions, which add up; for preferred states
+    only if all of them are terminal.
+    """
+    if not len(log.terminal):
+        return False
+    if goal.reward or utility.ndim > 1:
+        return True
+    return bool(np.isin(np.flatnonzero(utility), log.terminal).all())
 
 
 def _measure(goal: Goal, utility: FloatArray, until_end: bool) -> str:

@@ -33,8 +33,28 @@ States = slice | IntArray
 
 EVERY_STATE = slice(None)
 
+EPOCHS = "epochs"
+"""Name of the hyper-parameter that says how many epochs there are still to act in; 0 for acting
+from a log alone."""
+
 RECORDS = "records"
 """Name of the part of a plan that the records of the log carry."""
+
+VALUE = "value"
+"""Name of the part of a planner's plan that is the expected value of an action: taken now, with the
+rule followed afterwards."""
+
+DEVIATION = "deviation"
+"""Name of the part that is the standard deviation of that value. A plan with both has its parts in
+the goal's own unit, as `evaluation.criterion` measures it: a mean over epochs, such as the share of
+time in preferred states, or a total until the end, such as the probability of ending well."""
+
+EXAMPLE = "example"
+"""Name of the part that the past's example adds to the value of an action, in the same unit."""
+
+BORROWED = "borrowed"
+"""Name of the part that says how much of what is expected of an action comes from other rows and
+from the prior, from 0 to 1; the rest comes from the action's own records."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +70,19 @@ class Plan:
     adds_up : bool
         True: the rule is proportional to the sum of the parts, so a part's share of the sum is
         its share of the probability; the part `RECORDS` is carried by the single transitions
-        of the log, in proportion to their similarity. False: the parts add up to an index,
-        and the rule prefers actions of a larger index.
+        of the log, in proportion to their similarity. False: the parts are numbers that the
+        rule follows from; `VALUE`, `DEVIATION`, `EXAMPLE` and `BORROWED` are explained in words,
+        any others by their names.
     """
 
     rule: FloatArray
     parts: Mapping[str, FloatArray] = field(default_factory=dict)
     adds_up: bool = False
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the parts are in the goal's own unit."""
+        return VALUE in self.parts and DEVIATION in self.parts
 
     def at(self, states: States) -> Plan:
         """The plan of some states."""
@@ -82,9 +108,10 @@ class Method(Protocol[Memory]):
         Whether `observe` leaves the same memory, up to rounding, as `start` on a log with that
         record. If not, a learner starts afresh instead of observing.
 
-    Two more attributes are optional: ``similarity``, if the method has a similarity of its own, by
-    which a policy then measures its support; and ``live_rows(plan, ideal)``, which returns
-    `LiveRows` that are quicker than the general ones.
+    More attributes are optional: ``similarity``, if the method has a similarity of its own, by
+    which a policy then measures its support; ``live_rows(plan, ideal)``, which returns
+    `LiveRows` that are quicker than the general ones; and a hyper-parameter `EPOCHS`, if the method
+    explores as long as there is time to profit from what it finds.
     """
 
     name: ClassVar[str]
@@ -141,15 +168,15 @@ class LiveRows(Protocol):
 
 
 class PlannedRows:
-    """`LiveRows` of any method: its plan until the first record, then its rule.
+    """`LiveRows` of any method: a known plan until the first record, then its rule.
 
-    Starting on the log is put off until there is something to learn.
+    With a plan, starting on the log is put off until there is something to learn.
     """
 
     def __init__(
         self,
         method: AnyMethod,
-        plan: Plan,
+        plan: Plan | None,
         counts: TransitionCounts,
         ideal: IdealModel,
         rng: Random,
@@ -160,10 +187,12 @@ class PlannedRows:
         self._ideal = ideal
         self._rng = rng
         self._memory: Any = None
+        if plan is None:
+            self._memory = method.start(counts, ideal)
 
     def __getitem__(self, state: int) -> list[float]:
         """The rule of a state: [A]."""
-        if self._memory is None:
+        if self._memory is None and self._plan is not None:
             row = self._plan.rule[state]
             require_feasible(row, np.asarray(state))
         else:

@@ -1,7 +1,8 @@
 """Why an action has its probability: the parts of a plan, and the transitions behind them.
 
 Nothing here knows any method: a `Plan` names its parts and says whether they add up to the
-probability (TL) or to an index that the rule follows (planners).
+probability (TL) or are what the rule follows from (planners). Those of a planner that are in the
+goal's own unit are shown as values, with the name that an evaluation gives to that unit.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from pastwise._display import decimals
 from pastwise._numerics.arrays import FloatArray
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import Label, key_of
-from pastwise.methods.base import RECORDS, Plan
+from pastwise.methods.base import BORROWED, DEVIATION, EXAMPLE, RECORDS, VALUE, Plan
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,7 @@ class Reason:
     parts : numbers by name
         The named parts of the method's plan; see ``adds_up``.
     adds_up : bool
-        Whether the parts add up to the probability; otherwise they add up to an index, and an
-        action of a larger index gets a larger probability.
+        Whether the parts add up to the probability; otherwise it follows from them.
     evidence : tuple of TransitionEvidence
         The transitions behind the part `RECORDS`, or behind the value; largest share first. Empty
         where the parts add up without records.
@@ -100,6 +101,9 @@ class Reason:
             yield "not allowed by the goal"
         if self.adds_up:
             yield from self._lines_of_shares()
+        elif VALUE in self.parts and DEVIATION in self.parts:
+            yield self._value_line()
+            yield self._records_line()
         else:
             yield from self._lines_of_index()
 
@@ -109,6 +113,28 @@ class Reason:
         for name, share in self.parts.items():
             if name != RECORDS:
                 yield f"{share:.4g} from the {name}"
+
+    def _value_line(self) -> str:
+        """Such as: value 0.551, standard deviation 0.012; the past's example adds +0.002."""
+        value = self.parts[VALUE]
+        digits = 1 + decimals([value] if np.isfinite(value) else [0.0])
+        line = f"value {value:.{digits}f}, standard deviation {self.parts[DEVIATION]:.{digits}f}"
+        for name, number in self.parts.items():
+            if name not in (VALUE, DEVIATION, BORROWED):
+                cause = "the past's example" if name == EXAMPLE else name
+                line += f"; {cause} adds {number:+.{digits}f}"
+        return line
+
+    def _records_line(self) -> str:
+        """Such as: 32 records: 15 led to comfortable, 17 to cool; 8 % rests on other rows."""
+        number = sum(each.records for each in self.evidence)
+        line = f"{number:,} {'record' if number == 1 else 'records'}"
+        if self.evidence:
+            targets = [f"{each.records:,} to {key_of(each.next_state)}" for each in self.evidence]
+            line += f", which led {', '.join(targets)}"
+        if BORROWED in self.parts:
+            line += f"; {100 * self.parts[BORROWED]:.3g} % of the value rests on other rows"
+        return line
 
     def _lines_of_index(self) -> Iterator[str]:
         if self.is_allowed:
@@ -178,19 +204,28 @@ class Explanation:
     method : str
         Name of the method.
     actions : reasons by action
+    measure : str, optional
+        What the values measure, as in an evaluation; None where no part has a unit.
     """
 
     state: Label
     method: str
     actions: Mapping[Label, Reason]
+    measure: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; labels by their keys."""
         reasons = {key_of(action): reason.to_dict() for action, reason in self.actions.items()}
-        return {"state": key_of(self.state), "method": self.method, "actions": reasons}
+        return {
+            "state": key_of(self.state),
+            "method": self.method,
+            "measure": self.measure,
+            "actions": reasons,
+        }
 
     def __str__(self) -> str:
-        lines = [f"In {key_of(self.state)}, by {self.method}:"]
+        measure = "" if self.measure is None else f" (value: {self.measure})"
+        lines = [f"In {key_of(self.state)}, by {self.method}{measure}:"]
         by_probability = sorted(self.actions.items(), key=lambda item: -item[1].probability)
         for action, reason in by_probability:
             lines.append(f"  {key_of(action)}  {reason.probability:.4g}")

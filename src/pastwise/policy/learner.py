@@ -30,6 +30,7 @@ from pastwise.errors import (
     NotFittedError,
     ParameterError,
 )
+from pastwise.evaluation.criterion import measure_of
 from pastwise.evaluation.estimate import DEFAULT_OPTIONS, Estimate, EstimateOptions
 from pastwise.evaluation.evaluate import MAX_STATES, evaluate_rule, require_state_limit
 from pastwise.evaluation.importance import (
@@ -353,15 +354,19 @@ class TransferLearner:
             policy.episodes,
         )
 
-    def live(self, seed: int | None = None) -> LivePolicy:
+    def live(self, seed: int | None = None, *, epochs: int = 0) -> LivePolicy:
         """The policy as it is now, for a running loop in which it decides and goes on learning.
 
         Parameters
         ----------
         seed : int, optional
             Seed of the decisions.
+        epochs : int
+            How many decisions the loop is going to make, for methods that explore as long as there
+            is time to profit from it, such as the default. 0: it does not explore, but still
+            learns from what it observes.
         """
-        return LivePolicy(self._fitted, seed)
+        return LivePolicy(self._fitted, seed, epochs)
 
     def count(self, log: Any) -> TransitionCounts:
         """Count another log with the columns and bins of the first; warns of what it leaves out."""
@@ -489,7 +494,8 @@ class TransferLearner:
         """Why each action, or one, has its probability in a state.
 
         With TL: which past transitions carry how much of it. With a planner: the value of the
-        action, what else speaks for or against it, and the transitions that the value rests on.
+        action in the goal's own unit, its standard deviation, what the past's example adds, and
+        the transitions that the value rests on.
         """
         policy = self._fitted
         states = policy.log.states
@@ -497,7 +503,10 @@ class TransferLearner:
         s = states.index(state)
         chosen = range(len(actions)) if action is None else [actions.index(action)]
         reasons = {actions.labels[a]: policy.reason(s, a) for a in chosen}
-        return Explanation(states.labels[s], policy.settings.method.name, reasons)
+        measure = None
+        if policy.plan_at(s).is_measured:
+            measure = measure_of(policy.settings.goal, policy.log)
+        return Explanation(states.labels[s], policy.settings.method.name, reasons, measure)
 
     def evaluate(
         self,

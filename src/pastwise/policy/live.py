@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,9 +18,12 @@ from pastwise._numerics.checks import require_whole_number
 from pastwise.data.counts import Decay, TransitionCounts
 from pastwise.data.space import Label
 from pastwise.errors import LogWarning, ParameterError, UnknownLabelError
-from pastwise.methods.base import LiveRows, PlannedRows
+from pastwise.methods.base import EPOCHS, LiveRows, PlannedRows
 from pastwise.policy.rule import known_index
 from pastwise.policy.state import PolicyState
+
+MAX_EPOCHS = 2**62
+"""Most epochs; there is hardly more time."""
 
 
 def _uniform_numbers(rng: np.random.Generator, block: int = 1024) -> Iterator[float]:
@@ -48,7 +52,7 @@ class LivePolicy:
     1
     """
 
-    def __init__(self, policy: PolicyState, seed: int | None = None) -> None:
+    def __init__(self, policy: PolicyState, seed: int | None = None, epochs: int = 0) -> None:
         counts = policy.counts()
         if counts.tasks is not None:
             raise ParameterError(
@@ -63,7 +67,8 @@ class LivePolicy:
             require_whole_number("the seed", seed, 0, 2**128)
         deciding, self._exploring = np.random.default_rng(seed).spawn(2)
         self._uniform = _uniform_numbers(deciding)
-        self._rows = _live_rows(policy, self._exploring)
+        require_whole_number("epochs", epochs, 0, MAX_EPOCHS)
+        self._rows = _live_rows(policy, epochs, self._exploring)
 
         # Indices of the labels that the loop has used; `observe` keeps its own dictionary of
         # states that records may leave, which terminal states are not.
@@ -183,9 +188,15 @@ def dated(decay: Decay | None, date: float | None) -> Decay | None:
     return replace(decay, as_of=date)
 
 
-def _live_rows(policy: PolicyState, rng: np.random.Generator) -> LiveRows:
-    """The method's own rows for a loop, where it has them, or its plan."""
+def _live_rows(policy: PolicyState, epochs: int, rng: np.random.Generator) -> LiveRows:
+    """The method's own rows for a loop, where it has them, or its plan.
+
+    A method that knows how many epochs there are to act in plans anew with that number.
+    """
     method = policy.settings.method
+    if epochs and hasattr(method, EPOCHS):
+        acting = replace(cast(Any, method), **{EPOCHS: epochs})
+        return PlannedRows(acting, None, policy.counts_to_learn_from(), policy.ideal, rng)
     own_rows = getattr(method, "live_rows", None)
     if own_rows is not None:
         rows: LiveRows = own_rows(policy.plan(), policy.ideal)
