@@ -37,7 +37,7 @@ def learner_of(states: int, actions: int, records: int) -> pw.TransferLearner:
     counts = pw.TransitionCounts.from_records(
         state, action, next_state, pw.Space.of_size(states), pw.Space.of_size(actions)
     )
-    return pw.TransferLearner(pw.Goal(prefer={0: 1, 1: 1})).fit(counts)
+    return pw.TransferLearner(pw.Goal(prefer={0: 1, 1: 1}), method="TL").fit(counts)
 
 
 def evaluate(learner: pw.TransferLearner) -> pw.Evaluation:

@@ -67,7 +67,7 @@ def counts_of(states: int) -> pw.TransitionCounts:
 
 
 def learner_of(states: int) -> pw.TransferLearner:
-    return pw.TransferLearner(GOAL).fit(counts_of(states))
+    return pw.TransferLearner(GOAL, method="TL").fit(counts_of(states))
 
 
 def learn(counts: pw.TransitionCounts, method: str = "TL") -> pw.Rule:

@@ -175,7 +175,8 @@ def _bandit_size(section: Section, states: int, k: int, peers: bool) -> Times:
     similarity = (wanted / wanted.max()).tolist()
     memory = method.start(past, ideal_of(states))
     before = memory.evidence.copy()
-    learner = pw.TransferLearner(pw.Goal(table=dict(enumerate(wanted.tolist())))).fit(past)
+    goal = pw.Goal(table=dict(enumerate(wanted.tolist())))
+    learner = pw.TransferLearner(goal, method="TL").fit(past)
     contenders = [
         Contender("pastwise", partial(follow_live, learner.live(0), stream), STREAM),
         Contender(

@@ -37,7 +37,8 @@ def fit_again(path: Path) -> FloatArray:
 
 def fitted(path: Path, goal: pw.Goal) -> pw.TransferLearner:
     state, action, next_state = PARTS
-    return pw.TransferLearner(goal).fit(path, state=state, action=action, next_state=next_state)
+    learner = pw.TransferLearner(goal, method="TL")
+    return learner.fit(path, state=state, action=action, next_state=next_state)
 
 
 def weighted_by_pandas(path: Path, similarity: Mapping[str, float], prior: float) -> FloatArray:

@@ -69,8 +69,8 @@ def test_help_lists_the_methods_with_their_summaries(shell: Shell, command: str)
     text = " ".join(shell(command, "--help").out.split())
     assert f"--method [{'|'.join(names())}]" in text
     for name in names():
-        default = " (default)" if name == DEFAULT else ""
-        assert f"{name}{default} {entries()[name].summary}" in text
+        default = "(default) " if name == DEFAULT else ""
+        assert f"{name} {default}{entries()[name].summary}" in text
 
 
 def test_a_new_method_is_a_choice_at_once(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

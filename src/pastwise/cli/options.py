@@ -351,8 +351,8 @@ class CommandWithMethods(click.Command):
 
         rows = []
         for name in names():
-            note = " (default)" if name == DEFAULT else ""
-            rows.append((f"{name}{note}", entries()[name].summary))
+            note = "(default) " if name == DEFAULT else ""
+            rows.append((name, f"{note}{entries()[name].summary}"))
         with formatter.section("Methods"):
             formatter.write_dl(rows)
 
