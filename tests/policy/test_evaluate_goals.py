@@ -23,7 +23,7 @@ def learner() -> TransferLearner:
 def test_by_its_own_goal_a_rule_is_judged_as_by_evaluate(learner: TransferLearner) -> None:
     results = learner.evaluate_goals({"comfort": COMFORT, "saving": SAVING}, samples=60, seed=3)
     assert list(results) == ["comfort", "saving"]
-    assert results["comfort"] == learner.evaluate(samples=60, seed=3)
+    assert results["comfort"] == learner.evaluate(samples=60, seed=3, alternatives=())
 
 
 def test_a_rule_may_be_better_by_one_goal_and_worse_by_another(learner: TransferLearner) -> None:
