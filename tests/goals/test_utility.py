@@ -43,6 +43,46 @@ def test_graded_preference_is_graded_by_its_logarithm() -> None:
     np.testing.assert_allclose(utility.next_state_part[0, 0], [1, log(3) / log(6), 0], atol=1e-15)
 
 
+@pytest.mark.parametrize("floor", [None, 1e-5, 0.1])
+def test_state_of_half_the_weight_has_half_the_utility(floor: float | None) -> None:
+    utility = utility_of(Goal(prefer={"a": 3, "b": 1.5}, floor=floor))
+    np.testing.assert_allclose(utility.next_state_part[0, 0], [1, 0.5, 0], atol=1e-15)
+    ending = utility_of(Goal(prefer={"a": 3, "b": 1.5}, floor=floor), 0, 1)
+    np.testing.assert_allclose(ending.next_state_part[0, 0], [1, 0.5, 0], atol=1e-15)
+
+
+def test_preferred_actions_are_graded_by_their_weight() -> None:
+    actions = Space(("left", "right", "up"))
+    ideal = Goal(prefer_actions={"left": 2, "right": 1}).on(STATES, actions)
+    utility = Utility.of(ideal, terminal())
+    np.testing.assert_allclose(utility.action_part, [[0, -0.5, -1]], atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        Goal(prefer={"a": 2, "b": 1}),
+        Goal(prefer={"a": 4, "b": 2, "c": 1}),
+        Goal(prefer_actions="left"),
+        Goal(reward={"a": -3, "b": 1, "c": 5}),
+        Goal(reward={"a": {"left": 2.0, "right": -1.0}}),
+        Goal(reward={"a": {"left": 2, "right": {"b": -2}}}),
+    ],
+)
+def test_utility_in_the_goals_unit_is_what_rules_are_judged_by(goal: Goal) -> None:
+    state, action, next_state = np.indices((3, 2, 3))
+    score = np.broadcast_to(goal.score(STATES, ACTIONS), (3, 2, 3))
+    utility = utility_of(goal)
+    found = utility.of_transitions(state, action, next_state)
+    np.testing.assert_allclose(utility.origin + utility.unit * found, score, atol=1e-12)
+
+
+def test_totals_until_the_end_have_no_origin() -> None:
+    utility = utility_of(Goal(reward={"a": -3, "b": 1, "c": 5}), 2)
+    np.testing.assert_allclose(utility.unit * utility.next_state_part[0, 0], [-3, 1, 5])
+    assert utility.origin == 0
+
+
 def test_forbidden_state_lies_far_below_the_least_wanted() -> None:
     """A factor of 100,000 in probability, or any other that is given."""
     ideal = Goal(table={"a": 0.7, "b": 0.3}).on(STATES, ACTIONS)

@@ -14,7 +14,7 @@ units that people use, a reward or a weight.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -215,14 +215,18 @@ class Goal:
         allowed = allowed_actions(self.forbid, states, actions)
         if self.reward:
             reward = numbers("reward", self.reward, states, actions)
-            return IdealModel.from_reward(
+            ideal = IdealModel.from_reward(
                 reward, self.temperature, num_actions=len(actions), allowed=allowed
             )
+            return replace(ideal, score=reward)
         transition = self._ideal_transition(states, actions)
         rule = None
         if self.prefer_actions:
             rule = shares("prefer_actions", self.prefer_actions, actions, self.action_floor)
-        return IdealModel.of(transition, rule, num_actions=len(actions), allowed=allowed)
+        ideal = IdealModel.of(transition, rule, num_actions=len(actions), allowed=allowed)
+        if self.table:  # whoever gives the ideal itself means it
+            return ideal
+        return replace(ideal, score=self.score(states, actions))
 
     def _ideal_transition(self, states: Space, actions: Space) -> FloatArray:
         """Ideal probabilities of next states: [S], or [S, A, S] for a table by state and action."""

@@ -51,6 +51,9 @@ class IdealModel:
     log_scale : float
         Logarithm of the number by which an unnormalised ideal was divided. Added back to
         ``log_transition``, it gives reward / temperature.
+    score : [S], or broadcastable to [S, A, S], optional
+        What rules are judged by, in the goal's own unit; see `Goal.score`. Absent where nothing but
+        the ideal is known.
 
     Examples
     --------
@@ -64,6 +67,7 @@ class IdealModel:
     allowed: BoolArray
     normalised: bool = True
     log_scale: float = 0.0
+    score: FloatArray | None = None
 
     def __post_init__(self) -> None:
         for name in ("log_transition", "log_rule", "allowed"):

@@ -11,6 +11,10 @@ a scale of length 1,
 so that the best transition has utility 1 and the least wanted one 0. It is stored as the sum of two
 parts, one of the next state and one of the action, in the shapes of the ideal's factors.
 
+Where a goal says what rules are judged by (`Goal.score`), the part that it is about is the score on
+the same scale instead: a state of half the weight has half the utility, though its logarithm is
+near that of the best one. What a planner collects is then what an evaluation measures.
+
 Where episodes end, the zero matters as well: a longer episode collects more of anything positive.
 A reward then keeps its own zero, and any other goal has its zero at the least wanted next state.
 """
@@ -64,6 +68,9 @@ class Utility:
         Utility of every epoch after the end of an episode, for each terminal state. It is 0 if the
         goal is a reward, or if it wants nothing but terminal states; otherwise staying in the
         terminal state counts like arriving there.
+    unit, origin : float
+        A utility u is worth ``origin + unit * u`` in the goal's own unit. The origin is 0 where
+        utilities add up until the end of an episode.
 
     Examples
     --------
@@ -79,6 +86,8 @@ class Utility:
     action_part: FloatArray
     terminal: IntArray
     after_end: FloatArray
+    unit: float = 1.0
+    origin: float = 0.0
 
     @classmethod
     def of(cls, ideal: IdealModel, terminal: IntArray, *, forbidden_ratio: float = 1e-5) -> Utility:
@@ -124,6 +133,12 @@ class Utility:
             zero = ideal.log_scale
         is_wanted = (next_state_part > least_next_state).any(axis=(0, 1))
         next_state_part = (next_state_part + zero) / scale
+        action_part = action_part / scale
+        unit = 1.0
+        origin = 0.0
+        if ideal.score is not None:
+            next_state_part, action_part = _scored(ideal, next_state_part, action_part)
+            unit, origin = _in_goal_unit(ideal, next_state_part, terminal)
 
         # What an epoch after the end of an episode still collects.
         wants_only_ends = bool(np.isin(np.flatnonzero(is_wanted), terminal).all())
@@ -131,7 +146,7 @@ class Utility:
             after_end = np.zeros(len(terminal))
         else:
             after_end = next_state_part[..., terminal].max(axis=(0, 1))
-        return cls(next_state_part, action_part / scale, terminal, after_end)
+        return cls(next_state_part, action_part, terminal, after_end, unit, origin)
 
     @classmethod
     def _indifferent(
@@ -192,6 +207,44 @@ class Utility:
         # Half a record either way keeps the mean of an empty log at 1/2.
         mean = (total_utility + 0.5) / (total_weight + 1.0)
         return LogUtility(mean, total_weight, is_useful)
+
+
+def _scored(
+    ideal: IdealModel, next_state_part: FloatArray, action_part: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The parts of a utility with the goal's score in the place of the logarithm that it is about.
+
+    Each part keeps its smallest and its largest value. A reward is its logarithm already.
+    """
+    score = ideal.score
+    if score is None or not ideal.normalised:
+        return next_state_part, action_part
+    if score.ndim == 1:
+        return _rescaled(score[None, None, :], next_state_part), action_part
+    return next_state_part, _rescaled(score[..., 0], action_part)
+
+
+def _rescaled(score: FloatArray, part: FloatArray) -> FloatArray:
+    """The score from the smallest to the largest value of a part."""
+    length = np.ptp(score)
+    if length == 0:
+        return part
+    return np.asarray(part.min() + np.ptp(part) * (score - score.min()) / length)
+
+
+def _in_goal_unit(
+    ideal: IdealModel, next_state_part: FloatArray, terminal: IntArray
+) -> tuple[float, float]:
+    """Unit and origin of a utility; see `Utility`."""
+    score = np.asarray(ideal.score)
+    length = float(np.ptp(score))
+    if length == 0:
+        return 1.0, 0.0
+    share = float(np.ptp(next_state_part)) if score.ndim == 1 else 1.0
+    unit = length / share
+    if len(terminal):
+        return unit, 0.0
+    return unit, float(score.max()) - unit
 
 
 def _relative_to_best(
