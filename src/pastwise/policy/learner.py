@@ -241,9 +241,10 @@ class TransferLearner:
     ) -> Self:
         """Learn from one more record; the same as refitting with it, up to rounding.
 
-        A record of known labels costs a time that does not depend on the log. New labels enlarge
-        the spaces, and everything is learned again from the counts. A record that leaves a
-        terminal state is left out, with a warning.
+        A record of known labels costs a time that does not depend on the log; a method that plans
+        does so again when its rule is next needed. New labels enlarge the spaces, and everything
+        is learned again from the counts. A record that leaves a terminal state is left out, with a
+        warning.
 
         Parameters
         ----------
