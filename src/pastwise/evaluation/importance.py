@@ -56,8 +56,9 @@ LOGGED = "logged"
 IMPORTANCE = "importance sampling"
 DOUBLY_ROBUST = "doubly robust"
 
-NEEDED_FOR_SPREAD = 2.0
-"""Fewer effective episodes have no spread to resample: their interval is the whole line."""
+NEEDED_FOR_SPREAD = 2.0 - 1e-9
+"""Fewer effective episodes than two, up to rounding, have no spread to resample: their interval is
+the whole line."""
 
 
 @dataclass(frozen=True, eq=False)
