@@ -63,6 +63,7 @@ def test_an_explanation_as_plain_values() -> None:
         "state": '["cold", 1]',
         "method": "TL",
         "measure": None,
+        "in_the_long_run": False,
         "actions": {
             "wait": {
                 "probability": 0.25,
@@ -123,22 +124,39 @@ def test_values_in_the_goals_unit_as_sentences() -> None:
         "wait": Reason(0.1, True, {VALUE: 12.5, DEVIATION: 2.0, "habit": -0.25}, False, ()),
         "open": Reason(0.0, False, {}, False, ()),
     }
-    explanation = Explanation("cold", "TL_foresight", actions, "share of time as wanted")
+    measure = "share of time as wanted"
+    explanation = Explanation("cold", "TL_foresight", actions, measure, in_the_long_run=True)
     assert str(explanation).splitlines() == [
-        "In cold, by TL_foresight (value: share of time as wanted):",
+        "In cold, by TL_foresight (value: share of time as wanted in the long run):",
         "  heat  0.9",
-        "    value 0.5512, standard deviation 0.0123; the past's example adds +0.0020",
+        "    value 0.551, standard deviation 0.012; the past's example adds +0.002",
         "    4 records, which led 3 to warm, 1 to cold; 8.31 % of the value rests on other rows",
         "  wait  0.1",
-        "    value 12.5000, standard deviation 2.0000; habit adds -0.2500",
+        "    value 12.500, standard deviation 2.000; habit adds -0.250",
         "    0 records",
         "  open  0",
         "    not allowed by the goal",
         "    rests on no record",
     ]
     content = explanation.to_dict()
+    assert content["in_the_long_run"] is True
     assert content["measure"] == "share of time as wanted"
     assert content["actions"]["heat"]["parts"] == heat
+
+
+@pytest.mark.parametrize(
+    ("deviation", "shown"),
+    [
+        (0.00012, "value 0.58294, standard deviation 0.00012"),
+        (0.3, "value 0.583, standard deviation 0.300"),
+        (1e-12, "value 0.58294130, standard deviation 0.00000000"),
+        (0.0, "value 0.583, standard deviation 0.000"),
+    ],
+)
+def test_values_have_the_digits_of_their_deviation(deviation: float, shown: str) -> None:
+    parts = {VALUE: 0.5829413, DEVIATION: deviation}
+    explanation = Explanation("cold", "x", {"heat": Reason(1.0, True, parts, False, ())})
+    assert shown in str(explanation)
 
 
 @dataclass(frozen=True)
@@ -166,6 +184,7 @@ def test_the_unit_is_that_of_an_evaluation(goal: Goal, terminal: str, measure: s
     learner = TransferLearner(goal, method=Measured()).fit(log, columns)
     explanation = learner.explain("cold")
     assert explanation.measure == measure == learner.evaluate(samples=50).measure
+    assert explanation.in_the_long_run == (terminal is None)
     assert explanation.actions["wait"].parts == {VALUE: 1.0, DEVIATION: 0.5}
     assert learner.retarget(goal, "TL").explain("cold").measure is None
 

@@ -167,10 +167,11 @@ class Criterion:
         )
 
 
-def measure_of(goal: Goal, log: TransitionCounts) -> str:
-    """Name of the value by which a goal judges rules over a log's labels."""
+def measure_of(goal: Goal, log: TransitionCounts) -> tuple[str, bool]:
+    """Name of the value by which a goal judges rules over a log; whether it is a mean over time."""
     utility = goal.score(log.states, log.actions)
-    return _measure(goal, utility, _counts_until_end(goal, utility, log))
+    until_end = _counts_until_end(goal, utility, log)
+    return _measure(goal, utility, until_end), not until_end
 
 
 def _counts_until_end(goal: Goal, utility: FloatArray, log: TransitionCounts) -> bool:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import floor, log10
 from typing import Any
 
 import numpy as np
 
-from pastwise._display import decimals
 from pastwise._numerics.arrays import FloatArray
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import Label, key_of
@@ -95,14 +95,20 @@ class Reason:
             "evidence": [each.to_dict() for each in self.evidence],
         }
 
-    def lines(self) -> Iterator[str]:
-        """The reason in sentences."""
+    def lines(self, digits: int = 3) -> Iterator[str]:
+        """The reason in sentences.
+
+        Parameters
+        ----------
+        digits : int
+            Decimals of a value in the goal's unit.
+        """
         if not self.is_allowed:
             yield "not allowed by the goal"
         if self.adds_up:
             yield from self._lines_of_shares()
         elif VALUE in self.parts and DEVIATION in self.parts:
-            yield self._value_line()
+            yield self._value_line(digits)
             yield self._records_line()
         else:
             yield from self._lines_of_index()
@@ -114,11 +120,10 @@ class Reason:
             if name != RECORDS:
                 yield f"{share:.4g} from the {name}"
 
-    def _value_line(self) -> str:
+    def _value_line(self, digits: int) -> str:
         """Such as: value 0.551, standard deviation 0.012; the past's example adds +0.002."""
-        value = self.parts[VALUE]
-        digits = 1 + decimals([value] if np.isfinite(value) else [0.0])
-        line = f"value {value:.{digits}f}, standard deviation {self.parts[DEVIATION]:.{digits}f}"
+        value = f"{self.parts[VALUE]:.{digits}f}"
+        line = f"value {value}, standard deviation {self.parts[DEVIATION]:.{digits}f}"
         for name, number in self.parts.items():
             if name not in (VALUE, DEVIATION, BORROWED):
                 cause = "the past's example" if name == EXAMPLE else name
@@ -206,12 +211,16 @@ class Explanation:
     actions : reasons by action
     measure : str, optional
         What the values measure, as in an evaluation; None where no part has a unit.
+    in_the_long_run : bool
+        Whether values are means over many epochs, so that one decision changes them little;
+        otherwise they are totals until the end of an episode.
     """
 
     state: Label
     method: str
     actions: Mapping[Label, Reason]
     measure: str | None = None
+    in_the_long_run: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; labels by their keys."""
@@ -220,14 +229,34 @@ class Explanation:
             "state": key_of(self.state),
             "method": self.method,
             "measure": self.measure,
+            "in_the_long_run": self.in_the_long_run,
             "actions": reasons,
         }
 
     def __str__(self) -> str:
-        measure = "" if self.measure is None else f" (value: {self.measure})"
-        lines = [f"In {key_of(self.state)}, by {self.method}{measure}:"]
+        unit = ""
+        if self.measure is not None:
+            when = " in the long run" if self.in_the_long_run else ""
+            unit = f" (value: {self.measure}{when})"
+        lines = [f"In {key_of(self.state)}, by {self.method}{unit}:"]
+        digits = self._digits()
         by_probability = sorted(self.actions.items(), key=lambda item: -item[1].probability)
         for action, reason in by_probability:
             lines.append(f"  {key_of(action)}  {reason.probability:.4g}")
-            lines.extend(f"    {line}" for line in reason.lines())
+            lines.extend(f"    {line}" for line in reason.lines(digits))
         return "\n".join(lines)
+
+    def _digits(self, most: int = 8) -> int:
+        """Decimals that show two digits of the smallest deviation of a value; at least three.
+
+        Parameters
+        ----------
+        most : int
+            No more than these; smaller deviations are shown as 0.
+        """
+        deviations = [reason.parts.get(DEVIATION, 0.0) for reason in self.actions.values()]
+        positive = [number for number in deviations if 0 < number < np.inf]
+        if not positive:
+            return 3
+        needed = 1 - floor(log10(min(positive)))
+        return min(max(3, needed), most)

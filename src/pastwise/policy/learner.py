@@ -504,10 +504,11 @@ class TransferLearner:
         s = states.index(state)
         chosen = range(len(actions)) if action is None else [actions.index(action)]
         reasons = {actions.labels[a]: policy.reason(s, a) for a in chosen}
-        measure = None
-        if policy.plan_at(s).is_measured:
-            measure = measure_of(policy.settings.goal, policy.log)
-        return Explanation(states.labels[s], policy.settings.method.name, reasons, measure)
+        method = policy.settings.method.name
+        if not policy.plan_at(s).is_measured:
+            return Explanation(states.labels[s], method, reasons)
+        measure, is_mean = measure_of(policy.settings.goal, policy.log)
+        return Explanation(states.labels[s], method, reasons, measure, is_mean)
 
     def evaluate(
         self,
