@@ -18,8 +18,13 @@ RARITY = np.array([[0.5, -1.0], [0.3, -0.8], [0.2, -1.5]])
 VALUE = np.tile([0.0, 1.0, 3.0], (S, 1))
 
 
-def prior_of(lean: FloatArray) -> gibbs.Prior:
+NO_LEAN = np.zeros(1)
+NO_MOVE = np.zeros(1)
+
+
+def prior_of(lean: FloatArray, share: FloatArray = NO_MOVE) -> gibbs.Prior:
     """A prior that nothing of a log enters, over chains that list every state."""
+    move_base = np.array([0.1, 0.3, 0.3, 0.2, 0.1])
     bases = np.stack([np.full(S * S, 1 / S), np.tile([0.2, 0.3, 0.5], S)])
     return gibbs.Prior(
         first=np.arange(0, S * S + 1, S),
@@ -33,6 +38,11 @@ def prior_of(lean: FloatArray) -> gibbs.Prior:
         value=VALUE.ravel(),
         rarity=RARITY,
         is_open=np.ones(S, dtype=bool),
+        share=share,
+        share_weight=np.ones(len(share)),
+        move_base=move_base,
+        move_cumulative=np.cumsum(move_base),
+        move_pull=3.0,
     )
 
 
@@ -43,6 +53,7 @@ def log_of(table: IntArray) -> gibbs.Log:
         first=np.searchsorted(s, np.arange(S + 1)),
         action=a,
         place=s * S + n,
+        step=n - s,
         records=table[s, a, n],
         share=np.ones(len(s)),
         row_records=table.sum(axis=-1),
@@ -60,6 +71,8 @@ def kept_states(prior: gibbs.Prior, table: IntArray, number: int, seed: int) -> 
         base=np.empty(size, dtype=np.int64),
         lean=np.empty(size, dtype=np.int64),
         mass=np.empty((size, S), dtype=np.int64),
+        share=np.zeros((size, S, A), dtype=np.int64),
+        move_tables=np.zeros((size, A, 2 * S - 1)),
     )
     gibbs.gibbs(log_of(table), prior, 40, kept, np.random.default_rng(seed))
     every = slice(thinning - 1, None, thinning)
@@ -69,6 +82,8 @@ def kept_states(prior: gibbs.Prior, table: IntArray, number: int, seed: int) -> 
         base=kept.base[every],
         lean=kept.lean[every],
         mass=kept.mass[every],
+        share=kept.share[every],
+        move_tables=kept.move_tables[every],
     )
 
 
@@ -79,7 +94,9 @@ class World(NamedTuple):
     base: int
     lean: int
     mass: IntArray
+    share: IntArray
     chain: FloatArray
+    moves: FloatArray
     rows: FloatArray
 
     def quantities(self, prior: gibbs.Prior, table: IntArray) -> dict[str, float]:
@@ -91,11 +108,16 @@ class World(NamedTuple):
             "lean": prior.lean[self.lean],
             "mass": np.log(prior.mass[self.mass[0]]),
             "all masses": np.log(prior.mass[self.mass]).sum(),
+            "all shares": prior.share[self.share].sum(),
+            "share of a rare row": prior.share[self.share[1, 1]],
+            "move": self.moves[0, S - 1 + 1],
+            "value of a move": (self.moves[1] * np.arange(2 * S - 1)).sum(),
             "chain": self.chain[0, 0],
             "value of a chain": (self.chain[1] * VALUE[1]).sum(),
             "value of a row": row_value[0, 0],
             "value of a rare row": row_value[1, 1],
             "likelihood of chains": (table.sum(axis=1) * np.log(self.chain)).sum(),
+            "likelihood of moves": (table * np.log(moved(self.moves) + 1e-300)).sum(),
             "likelihood of rows": (table * np.log(self.rows)).sum(),
             "difference": (row_value[:, 1] - row_value[:, 0]).sum(),
         }
@@ -109,6 +131,23 @@ def leaning(chain: FloatArray, lean: float) -> FloatArray:
     return normalise(chain[:, None] * np.exp(lean * RARITY[..., None] * z[:, None]))
 
 
+def moved(moves: FloatArray) -> FloatArray:
+    """Where moves [A, 2 S - 1] lead from each state; what leaves the range stays: [S, A, S]."""
+    rows = np.zeros((S, A, S))
+    for s, a, d in np.ndindex(S, A, 2 * S - 1):
+        to = s + d - (S - 1)
+        rows[s, a, to if 0 <= to < S else s] += moves[a, d]
+    return rows
+
+
+def mean_rows(
+    prior: gibbs.Prior, chain: FloatArray, lean: int, share: IntArray, moves: FloatArray
+) -> FloatArray:
+    """The means of all rows: [S, A, S]."""
+    w = prior.share[share][..., None]
+    return np.asarray((1 - w) * leaning(chain, prior.lean[lean]) + w * moved(moves))
+
+
 def dirichlet(concentration: FloatArray, rng: np.random.Generator) -> FloatArray:
     """A Dirichlet of each row; small concentrations do not underflow."""
     return normalise(np.maximum(rng.standard_gamma(concentration), 1e-300))
@@ -120,8 +159,11 @@ def world_of_prior(prior: gibbs.Prior, rng: np.random.Generator) -> World:
     lean = int(rng.choice(len(prior.lean), p=normalise(np.exp(prior.lean_log_weight))))
     mass = rng.choice(len(prior.mass), size=S, p=rng.dirichlet(prior.mass_weight))
     chain = dirichlet(prior.pull[pull] * prior.bases[base].reshape(S, S), rng)
-    of_rows = prior.mass[mass][:, None, None] * leaning(chain, prior.lean[lean])
-    return World(pull, base, lean, mass, chain, dirichlet(of_rows, rng))
+    share = rng.choice(len(prior.share), size=(S, A), p=rng.dirichlet(prior.share_weight))
+    moves = dirichlet(np.tile(prior.move_pull * prior.move_base, (A, 1)), rng)
+    mean = mean_rows(prior, chain, lean, share, moves)
+    rows = dirichlet(prior.mass[mass][:, None, None] * mean, rng)
+    return World(pull, base, lean, mass, share, chain, moves, rows)
 
 
 def worlds_of_posterior(
@@ -129,11 +171,13 @@ def worlds_of_posterior(
 ) -> list[World]:
     kept = kept_states(prior, table, number, int(rng.integers(2**32)))
     worlds = []
-    for tables, pull, base, lean, mass in zip(*kept, strict=True):
+    for tables, pull, base, lean, mass, share, move_tables in zip(*kept, strict=True):
         concentration = prior.pull[pull] * prior.bases[base] + tables
         chain = dirichlet(concentration.reshape(S, S), rng)
-        of_rows = table + prior.mass[mass][:, None, None] * leaning(chain, prior.lean[lean])
-        worlds.append(World(pull, base, lean, mass, chain, dirichlet(of_rows, rng)))
+        moves = dirichlet(prior.move_pull * prior.move_base + move_tables, rng)
+        mean = mean_rows(prior, chain, lean, share, moves)
+        rows = dirichlet(table + prior.mass[mass][:, None, None] * mean, rng)
+        worlds.append(World(pull, base, lean, mass, share, chain, moves, rows))
     return worlds
 
 
@@ -180,7 +224,16 @@ def test_the_posterior_is_calibrated() -> None:
 
     Shown to fail if masses count double when tables are sampled.
     """
-    statistics = rank_statistics(prior_of(np.zeros(1)), 500)
+    statistics = rank_statistics(prior_of(NO_LEAN), 500)
+    assert max(statistics.values()) < LIMIT, statistics
+
+
+def test_the_posterior_of_moves_is_calibrated() -> None:
+    """Likewise with moves, which lead some rows, and others in part.
+
+    Shown to fail if displacements beyond the last state count as staying when tables are sampled.
+    """
+    statistics = rank_statistics(prior_of(NO_LEAN, np.array([0.0, 0.5, 1.0])), 500)
     assert max(statistics.values()) < LIMIT, statistics
 
 
@@ -257,7 +310,7 @@ def test_long_chains_have_the_moments_of_their_dirichlet() -> None:
     base = rng.dirichlet(np.ones(size))
     tables = np.where(np.arange(size) % 5 == 0, 0.8, 0.0)
     pull = 2.0
-    prior = prior_of(np.zeros(1))._replace(
+    prior = prior_of(NO_LEAN)._replace(
         first=np.array([0, size]),
         bases=base[None],
         cumulative=np.cumsum(base)[None],

@@ -17,13 +17,23 @@ from pastwise.models.hierarchy import (
     Assumptions,
     ChainSupport,
     TransitionPosterior,
+    displaced_as_others,
+    moved,
     neighbourhoods,
 )
 from pastwise.models.samples import DenseSamples, SparseSamples
 from tests.helpers.oracles import counts_of_list, random_rows, simulated_counts
 
-PLAIN = Assumptions(record_share=1.0, lean_mean=0.0, lean_deviation=0.0, smallest_mass_factor=1.0)
-"""Whole records, and chains that do not lean."""
+PLAIN = Assumptions(
+    record_share=1.0,
+    lean_mean=0.0,
+    lean_deviation=0.0,
+    smallest_mass_factor=1.0,
+    shares=(0.0,),
+)
+"""Whole records, chains that do not lean, and no moves."""
+
+WITH_MOVES = replace(PLAIN, shares=Assumptions().shares)
 
 
 def sampled_means(
@@ -211,6 +221,105 @@ def test_the_unit_of_the_value_does_not_matter(scale: float, shift: float) -> No
     np.testing.assert_allclose(scaled, plain, atol=1e-5)
 
 
+# Moves.
+
+
+def steps_on_a_line(S: int, slip: float = 0.2) -> FloatArray:
+    """Actions that step down and up a line; a step may fail, and the ends hold: [S, 2, S]."""
+    transition = np.zeros((S, 2, S))
+    for s in range(S):
+        transition[s, 0, max(s - 1, 0)] += 1 - slip
+        transition[s, 1, min(s + 1, S - 1)] += 1 - slip
+        transition[s, :, s] += slip
+    return transition
+
+
+def log_without_rows(
+    transition: FloatArray, number: int, unseen: list[tuple[int, int]], order: IntArray
+) -> TransitionCounts:
+    """Records of all rows but some, evenly; ``order`` [S] renames the states."""
+    rng = np.random.default_rng(11)
+    S, A, _ = transition.shape
+    rows = [row for row in np.ndindex(S, A) if row not in unseen]
+    records = []
+    for s, a in rows * number:
+        n = rng.choice(S, p=transition[s, a])
+        records.append((int(order[s]), a, int(order[n])))
+    return counts_of_list(records, S, A)
+
+
+UNSEEN = [(4, 0), (7, 1)]
+"""Rows of a line of twelve states without any record."""
+
+
+def test_what_an_action_does_elsewhere_is_carried_over() -> None:
+    """In two states an action was never taken; it steps there as it does in the others."""
+    S = 12
+    counts = log_without_rows(steps_on_a_line(S), 6, UNSEEN, np.arange(S))
+    posterior = TransitionPosterior(counts, assumptions=WITH_MOVES)
+    rows = tensors(posterior, 600).mean(axis=0)
+    assert rows[4, 0, 3] > 0.5
+    assert rows[7, 1, 8] > 0.45
+    without = tensors(TransitionPosterior(counts, assumptions=PLAIN), 600).mean(axis=0)
+    assert without[4, 0, 3] < 0.4, "the chain of a state knows the other action alone"
+    assert posterior.mean_share.mean() > 0.6
+    np.testing.assert_allclose(posterior.mean_moves.sum(axis=-1), 1)
+    assert posterior.mean_moves[0, S - 1 - 1] > 0.6
+    assert posterior.mean_moves[1, S - 1 + 1] > 0.6
+
+
+def test_where_the_order_of_states_means_nothing_moves_have_no_say() -> None:
+    """The same line with its states in random order: no larger errors than without moves."""
+    S = 12
+    order = np.random.default_rng(12).permutation(S)
+    counts = log_without_rows(steps_on_a_line(S), 6, UNSEEN, order)
+    truth = np.zeros((S, 2, S))
+    truth[np.ix_(order, np.arange(2), order)] = steps_on_a_line(S)
+    error = {}
+    for name, assumptions in (("with", WITH_MOVES), ("without", PLAIN)):
+        rows = tensors(TransitionPosterior(counts, assumptions=assumptions), 600).mean(axis=0)
+        error[name] = np.abs(rows - truth).sum(axis=-1).mean()
+    assert error["with"] < error["without"] + 0.03
+
+
+def test_a_move_beyond_the_last_state_stays() -> None:
+    """From each of three states, by displacements from -2 to 2."""
+    rows = moved(np.array([0.1, 0.2, 0.3, 0.25, 0.15]))
+    expected = [[0.6, 0.25, 0.15], [0.2, 0.55, 0.25], [0.1, 0.2, 0.7]]
+    np.testing.assert_allclose(rows, expected)
+
+
+def test_a_state_may_be_displaced_as_others_are() -> None:
+    """Others move on by one in 3 of 4 records and by two in 1; the state's own do not count."""
+    pooled = np.zeros((4, 4))
+    pooled[0, [1, 2]] = [3, 1]
+    pooled[1, 0] = 5
+    by_others = displaced_as_others(pooled)
+    np.testing.assert_allclose(by_others[1], [0, 0, 0.75, 0.25])
+    np.testing.assert_allclose(by_others[3], [0, 0, 5 / 9, 4 / 9])
+    np.testing.assert_allclose(by_others.sum(axis=-1), 1)
+
+
+@pytest.mark.parametrize("number", [1, 20])
+def test_dense_and_sparse_samples_of_moves_agree(number: int) -> None:
+    """As below; the log of one record of each row leaves most to the moves."""
+    S = 12
+    counts = log_without_rows(steps_on_a_line(S), number, UNSEEN, np.arange(S))
+    values = np.random.default_rng(13).random(S)
+    dense = sampled_means(TransitionPosterior(counts, assumptions=WITH_MOVES), values, 3000)
+    posterior = TransitionPosterior(counts, assumptions=WITH_MOVES, dense_up_to=0)
+    sparse = sampled_means(posterior, values, 3000)
+    np.testing.assert_allclose(sparse.mean(axis=0), dense.mean(axis=0), atol=0.03)
+    np.testing.assert_allclose(sparse.std(axis=0), dense.std(axis=0), rtol=0.25, atol=0.01)
+
+
+def test_large_systems_have_no_moves() -> None:
+    counts = counts_of_list([(s, 0, s + 1) for s in range(159)], 160, 2)
+    assert TransitionPosterior(counts).mean_share.max() == 0
+    small = counts_of_list([(s, 0, s + 1) for s in range(39)], 40, 2)
+    assert TransitionPosterior(small).mean_share.mean() > 0.3
+
+
 # Dense and sparse samples.
 
 
@@ -373,6 +482,11 @@ def test_samples_depend_on_the_seed_alone() -> None:
         ({"far_share": 1.5}, "far_share must be a number from 0 to 1"),
         ({"smallest_mass_factor": 0.0}, "smallest_mass_factor must be a number from"),
         ({"largest_rarity": -1.0}, "largest_rarity must be a number from 0 to 100"),
+        ({"shares": (0.0, 1.5)}, "shares must be numbers from 0 to 1"),
+        ({"shares": (0.0, 1.0)}, "3 share_weights for 2 shares"),
+        ({"share_weights": (0.5, 0.5, -1.0)}, "share_weights must be positive numbers"),
+        ({"move_pull": 0.0}, "move_pull must be a number from"),
+        ({"move_spread": 0.0}, "move_spread must be a number from"),
     ],
 )
 def test_impossible_assumptions_are_refused(setting: dict[str, object], message: str) -> None:

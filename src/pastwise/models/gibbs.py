@@ -1,13 +1,15 @@
 """Compiled sweeps of the Gibbs sampler behind `hierarchy`, which describes the model.
 
-A sweep samples, one after another and each given all the others, the lean, the mass of each state,
-the weights of the masses, the tables of each chain, the pull and base of the chains, and the
-chains. Rows are integrated out: given a chain, the counts of a row are Dirichlet-multinomial.
+A sweep samples, one after another and each given all the others, the lean, the share of the move in
+each row and the weights of the shares, the mass of each state and the weights of the masses, the
+tables of each chain and of each move, the pull and base of the chains, the chains, and the moves.
+Rows are integrated out: given its mean, the counts of a row are Dirichlet-multinomial.
 
 *Tables* are the auxiliary counts of the Chinese restaurant franchise: how many of the k records of
-a transition were led there by the chain, not by the row's earlier records. They make the chain's
-posterior a Dirichlet. Where chains lean this is an approximation: the rows are calibrated
-nevertheless, but masses are inferred too small.
+a transition were led there by the mean of the row, not by the row's earlier records. Each table was
+led there by the chain or by the move, with probabilities proportional to their parts of the mean.
+Tables make the posteriors of chains and moves Dirichlets. Where chains lean this is an
+approximation: the rows are calibrated nevertheless, but masses are inferred too small.
 
 Import this module where it is needed, not at the top of a module: numba takes a while to import.
 """
@@ -51,7 +53,7 @@ LARGEST_LEAN = 4.0
 
 
 class Log(NamedTuple):
-    """The transitions of a log, sorted by state.
+    """The transitions of a log, sorted by state and action.
 
     Attributes
     ----------
@@ -60,6 +62,8 @@ class Log(NamedTuple):
     action : [E]
     place : [E]
         The entry of the state's chain that leads to the transition's next state.
+    step : [E]
+        Displacement of the state's index: next state - state.
     records : [E]
         Number of records, whole.
     share : [E]
@@ -73,6 +77,7 @@ class Log(NamedTuple):
     first: IntArray
     action: IntArray
     place: IntArray
+    step: IntArray
     records: IntArray
     share: FloatArray
     row_records: IntArray
@@ -103,6 +108,14 @@ class Prior(NamedTuple):
         ln(1 + records) of each row, less the mean of the state's records.
     is_open : [S]
         False for terminal states, which have no chain.
+    share : [W]
+        Grid of the share of the move in the mean of a row; a single 0 if there are no moves.
+    share_weight : [W]
+        Concentration of the weights of the shares.
+    move_base, move_cumulative : [2 S - 1]
+        Base measure of the moves, over displacements from -(S - 1) to S - 1, and its sums.
+    move_pull : float
+        Pull of that base, in records.
     """
 
     first: IntArray
@@ -116,6 +129,11 @@ class Prior(NamedTuple):
     value: FloatArray
     rarity: FloatArray
     is_open: BoolArray
+    share: FloatArray
+    share_weight: FloatArray
+    move_base: FloatArray
+    move_cumulative: FloatArray
+    move_pull: float
 
 
 class Kept(NamedTuple):
@@ -128,6 +146,10 @@ class Kept(NamedTuple):
         Indices of the grids.
     mass : [H, S]
         Likewise.
+    share : [H, S, A]
+        Likewise; of no state if there are no moves.
+    move_tables : [H, A, 2 S - 1]
+        Of no action if there are no moves.
     """
 
     tables: FloatArray
@@ -135,6 +157,8 @@ class Kept(NamedTuple):
     base: IntArray
     lean: IntArray
     mass: IntArray
+    share: IntArray
+    move_tables: FloatArray
 
 
 @compiled
@@ -326,20 +350,37 @@ def _log_likelihood(log: Log, prior: Prior, mass: IntArray, leaning: FloatArray)
 
 
 @compiled
+def _mix(
+    log: Log, share: FloatArray, leaning: FloatArray, move: FloatArray, out: FloatArray
+) -> None:
+    """Mean probability of each transition, given the share [S, A] of the move in its row: [E]."""
+    for s in range(len(log.first) - 1):
+        for e in range(log.first[s], log.first[s + 1]):
+            w = share[s, log.action[e]]
+            out[e] = (1 - w) * leaning[e] + w * move[e]
+
+
+@compiled
 def _sample_lean(
     log: Log,
     prior: Prior,
     mass: IntArray,
+    share: FloatArray,
     chain: FloatArray,
+    move: FloatArray,
     lean: int,
     leaning: FloatArray,
     rng: np.random.Generator,
 ) -> int:
     """The lean, by two Metropolis steps on its grid; ``leaning`` is left as that of the result."""
     z = np.empty(len(chain))
+    mean = np.empty(len(leaning))
     standardise(prior, chain, z)
     _lean_chains(log, prior, chain, z, prior.lean[lean], leaning)
-    current = prior.lean_log_weight[lean] + _log_likelihood(log, prior, mass, leaning)
+    if len(prior.lean) == 1:
+        return lean
+    _mix(log, share, leaning, move, mean)
+    current = prior.lean_log_weight[lean] + _log_likelihood(log, prior, mass, mean)
     proposed_leaning = np.empty(len(leaning))
     for _ in range(2):
         step = int(rng.integers(1, 4))
@@ -347,13 +388,98 @@ def _sample_lean(
         if proposed < 0 or proposed >= len(prior.lean):
             continue
         _lean_chains(log, prior, chain, z, prior.lean[proposed], proposed_leaning)
+        _mix(log, share, proposed_leaning, move, mean)
         new = prior.lean_log_weight[proposed]
-        new += _log_likelihood(log, prior, mass, proposed_leaning)
+        new += _log_likelihood(log, prior, mass, mean)
         if np.log(rng.random()) < new - current:
             lean = proposed
             current = new
             leaning[:] = proposed_leaning
     return lean
+
+
+@compiled
+def _move_probabilities(log: Log, moves: FloatArray, out: FloatArray) -> None:
+    """Probability of each transition under the move of its action: [E].
+
+    What would leave the range of the states stays.
+
+    Parameters
+    ----------
+    moves : [A, 2 S - 1]
+        Distributions of the displacement.
+    """
+    S = len(log.first) - 1
+    for s in range(S):
+        for e in range(log.first[s], log.first[s + 1]):
+            move = moves[log.action[e]]
+            probability = move[S - 1 + log.step[e]]
+            if log.step[e] == 0:
+                for d in range(S - 1 - s):
+                    probability += move[d]
+                for d in range(2 * S - 1 - s, 2 * S - 1):
+                    probability += move[d]
+            out[e] = max(probability, SMALLEST)
+
+
+@compiled
+def _log_rising_of_row(
+    log: Log, start: int, end: int, mass: float, w: float, leaning: FloatArray, move: FloatArray
+) -> float:
+    """Log-likelihood of the transitions of one row, if the share of the move in its mean is w."""
+    total = 0.0
+    for e in range(start, end):
+        mean = (1 - w) * leaning[e] + w * move[e]
+        total += log.share[e] * log_rising(max(mass * mean, SMALLEST), log.records[e])
+    return total
+
+
+@compiled
+def _sample_shares(
+    log: Log,
+    prior: Prior,
+    mass: IntArray,
+    leaning: FloatArray,
+    move: FloatArray,
+    weight: FloatArray,
+    chosen: IntArray,
+    share: FloatArray,
+    rng: np.random.Generator,
+) -> None:
+    """The share of the move in each row, and then the weights of the shares.
+
+    Parameters
+    ----------
+    weight : [W]
+    chosen : [S, A]
+        Indices of the grid, written to.
+    share : [S, A]
+        The shares themselves, written to.
+    """
+    S, A = share.shape
+    number = prior.share_weight.copy()
+    prior_log_weight = np.log(np.maximum(weight, 1e-300))
+    log_weight = np.empty(len(weight))
+    for s in range(S):
+        if not prior.is_open[s]:
+            continue
+        m = prior.mass[mass[s]]
+        end = log.first[s]
+        for a in range(A):
+            start = end
+            while end < log.first[s + 1] and log.action[end] == a:
+                end += 1
+            log_weight[:] = prior_log_weight
+            if end > start:
+                for i in range(len(weight)):
+                    log_weight[i] += _log_rising_of_row(
+                        log, start, end, m, prior.share[i], leaning, move
+                    )
+            chosen[s, a] = _choose(log_weight, rng)
+            share[s, a] = prior.share[chosen[s, a]]
+            if end > start:
+                number[chosen[s, a]] += 1
+    sample_dirichlet(number, weight, rng)
 
 
 @compiled
@@ -401,25 +527,61 @@ def _sample_masses(
 
 
 @compiled
+def _displacement(step: int, s: int, move: FloatArray, rng: np.random.Generator) -> int:
+    """Index of the displacement that led from s by a step; staying may be leaving the range."""
+    S = (len(move) + 1) // 2
+    if step != 0:
+        return S - 1 + step
+    outside = 0.0
+    for d in range(len(move)):
+        if d < S - 1 - s or d > 2 * S - 2 - s:
+            outside += move[d]
+    target = rng.random() * (outside + move[S - 1]) - move[S - 1]
+    if target <= 0:
+        return S - 1
+    for d in range(len(move)):
+        if d < S - 1 - s or d > 2 * S - 2 - s:
+            target -= move[d]
+            if target <= 0:
+                return d
+    return S - 1
+
+
+@compiled
 def _sample_tables(
     log: Log,
     prior: Prior,
     mass: IntArray,
+    share: FloatArray,
     leaning: FloatArray,
+    move: FloatArray,
+    moves: FloatArray,
     tables: FloatArray,
+    move_tables: FloatArray,
     rng: np.random.Generator,
 ) -> None:
-    """How many records of each transition the chain led to, summed over actions: [entries].
+    """How many records of each transition the chain led to, and how many the move.
 
-    A table counts as much as the records at it.
+    Those of the chain are summed over actions [entries], those of the move over states
+    [A, 2 S - 1]. A table counts as much as the records at it.
     """
     tables[:] = 0.0
+    move_tables[:] = 0.0
     for s in range(len(log.first) - 1):
         m = prior.mass[mass[s]]
         for e in range(log.first[s], log.first[s + 1]):
-            concentration = max(m * leaning[e], SMALLEST)
-            number = _number_of_tables(log.records[e], concentration, rng)
-            tables[log.place[e]] += log.share[e] * number
+            a = log.action[e]
+            of_move = share[s, a] * move[e]
+            mean = (1 - share[s, a]) * leaning[e] + of_move
+            number = _number_of_tables(log.records[e], max(m * mean, SMALLEST), rng)
+            by_move = 0
+            if of_move > 0:
+                for _ in range(number):
+                    if rng.random() * mean < of_move:
+                        by_move += 1
+                        d = _displacement(log.step[e], s, moves[a], rng)
+                        move_tables[a, d] += log.share[e]
+            tables[log.place[e]] += log.share[e] * (number - by_move)
 
 
 @compiled
@@ -445,7 +607,7 @@ def _sum_log_gamma(pull: float, base: FloatArray, tables: FloatArray) -> float:
 
 @compiled
 def _log_gamma_of_bases(prior: Prior, bases: FloatArray) -> FloatArray:
-    """Sum of ln Gamma(pull * base) over the entries with tables: [K, B]."""
+    """Sum of ln Gamma(pull * base) over the entries that may have tables: [K, B]."""
     total = np.zeros((len(prior.pull), len(bases)))
     none = np.zeros(bases.shape[1])
     for k in range(len(prior.pull)):
@@ -473,7 +635,7 @@ def _sample_pull(
     of_bases : [K, B]
         See `_log_gamma_of_bases`.
     tables : [number]
-        Of the entries that have any.
+        Of the entries that may have any.
     of_states : [S]
         Tables of each state.
     """
@@ -567,6 +729,18 @@ def sample_chains(
 
 
 @compiled
+def sample_moves(
+    prior: Prior, tables: FloatArray, moves: FloatArray, rng: np.random.Generator
+) -> None:
+    """The move of each action given its tables, both [A, 2 S - 1]."""
+    for a in range(len(moves)):
+        if len(prior.move_base) < STICKS_FROM:
+            sample_dirichlet(prior.move_pull * prior.move_base + tables[a], moves[a], rng)
+        else:
+            _sample_long_chain(tables[a], prior.move_pull, prior.move_cumulative, moves[a], rng)
+
+
+@compiled
 def _sample_prior_chains(
     prior: Prior,
     tables: FloatArray,
@@ -603,18 +777,42 @@ def gibbs(log: Log, prior: Prior, burn_in: int, kept: Kept, rng: np.random.Gener
     chain = np.empty(num_entries)
     _sample_prior_chains(prior, tables, pull, base, chain, rng)
 
+    # The same for moves, each row in the middle between chain and move.
+    num_actions = log.row_records.shape[1]
+    has_moves = len(prior.share) > 1
+    chosen_share = np.zeros((num_states, num_actions), np.int64)
+    share = np.zeros((num_states, num_actions))
+    share_weight = prior.share_weight / prior.share_weight.sum()
+    moves = np.zeros((num_actions, 2 * num_states - 1))
+    move_tables = np.zeros(moves.shape)
+    move = np.zeros(len(log.place))
+    if has_moves:
+        share[:] = 0.5
+        for e in range(len(log.place)):
+            d = num_states - 1 + log.step[e]
+            move_tables[log.action[e], d] += log.share[e] * log.records[e]
+        sample_moves(prior, move_tables, moves, rng)
+        _move_probabilities(log, moves, move)
+
     leaning = np.empty(len(log.place))
+    mean = np.empty(len(log.place))
     tables_of_state = np.empty(num_states)
     for sweep in range(burn_in + len(kept.pull)):
-        lean = _sample_lean(log, prior, mass, chain, lean, leaning, rng)
-        _sample_masses(log, prior, of_rows, weight, leaning, mass, rng)
-        _sample_tables(log, prior, mass, leaning, tables, rng)
+        lean = _sample_lean(log, prior, mass, share, chain, move, lean, leaning, rng)
+        if has_moves:
+            _sample_shares(log, prior, mass, leaning, move, share_weight, chosen_share, share, rng)
+        _mix(log, share, leaning, move, mean)
+        _sample_masses(log, prior, of_rows, weight, mean, mass, rng)
+        _sample_tables(log, prior, mass, share, leaning, move, moves, tables, move_tables, rng)
         for s in range(num_states):
             tables_of_state[s] = tables[prior.first[s] : prior.first[s + 1]].sum()
         pull, base = _sample_pull(
             prior, bases_of_seen, of_bases, tables[seen], tables_of_state, base, rng
         )
         _sample_prior_chains(prior, tables, pull, base, chain, rng)
+        if has_moves:
+            sample_moves(prior, move_tables, moves, rng)
+            _move_probabilities(log, moves, move)
         if sweep >= burn_in:
             h = sweep - burn_in
             kept.tables[h] = tables
@@ -622,3 +820,6 @@ def gibbs(log: Log, prior: Prior, burn_in: int, kept: Kept, rng: np.random.Gener
             kept.base[h] = base
             kept.lean[h] = lean
             kept.mass[h] = mass
+            if has_moves:
+                kept.share[h] = chosen_share
+                kept.move_tables[h] = move_tables

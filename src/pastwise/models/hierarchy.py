@@ -7,8 +7,11 @@ From the whole to the single row:
     \begin{aligned}
     c_s &\sim \mathrm{Dirichlet}(\kappa\, g_s) &&\text{where state s leads, after any action (its
     \emph{chain})}\\
-    p_{sa} &\sim \mathrm{Dirichlet}(m_s\, c_{sa}) &&\text{where action a leads from s (a
+    d_a &\sim \mathrm{Dirichlet}(\lambda\, h) &&\text{by how much action a moves the index of any
+    state (its \emph{move})}\\
+    p_{sa} &\sim \mathrm{Dirichlet}(m_s\, q_{sa}) &&\text{where action a leads from s (a
     \emph{row})}\\
+    q_{sa}(n) &= (1 - w_{sa})\, c_{sa}(n) + w_{sa}\, d_a(n - s) &&\text{the mean of the row}\\
     c_{sa}(n) &\propto c_s(n) \exp(\beta\, x_{sa}\, z_s(n)) &&\text{the chain, \emph{leaning}}
     \end{aligned}
 
@@ -19,8 +22,15 @@ From the whole to the single row:
   every short log. Half of the sampled models have smaller masses than those inferred, since rows
   may differ more in what matters than in the rest.
 - The *base* :math:`g_s` is one of: uniform; where the log's records lead; the neighbourhood of s in
-  the log; mixtures of them. The base and its *pull* :math:`\kappa` are inferred. A sampled base
-  varies as much as it is uncertain how often each state is entered.
+  the log; mixtures of them; where the records of other states displace s. The base and its *pull*
+  :math:`\kappa` are inferred. A sampled base varies as much as it is uncertain how often each state
+  is entered.
+- The *move* :math:`d_a` carries what was seen of an action in one state over to others: steps on a
+  line or a grid, orders, treatments that lower a severity. It is a distribution of the displacement
+  n - s of the state's index, pooled over all states; what would leave the range of the states stays
+  in s. The *share of the move* :math:`w_{sa}` is on a grid from 0 to 1 whose weights are inferred
+  from all rows: where the order of the states means nothing, shares become 0. The base h of the
+  moves is the displacement of all records, after any action.
 - An action that was *never taken* in a state may lead elsewhere than those that were: there
   the chain is mixed with its base, with a share that is uniform from 0 to 1.
 - The *lean* :math:`\beta`: actions that were rarely taken may lead to good or to bad states
@@ -60,6 +70,15 @@ ENTRIES_PER_BATCH = 400_000
 MODELS_PER_BATCH = 200
 """Most models that are sampled together. Batches have random streams of their own: another size
 would give other samples."""
+
+LISTED_SHARE = 0.98
+"""Share of a move that sparse rows list; the rest is left to its atoms."""
+
+MOST_STEPS = 12
+"""Most displacements that they list."""
+
+NEGLIGIBLE_SHARE = 0.01
+"""Moves of a smaller share, on average, are left out of sparse rows."""
 
 CHAINS_OF_SAMPLER = 2
 """Independent runs of the Gibbs sampler, in threads of their own."""
@@ -108,7 +127,18 @@ class Assumptions:
         Most neighbours that a chain lists besides the next states that were seen, in systems of
         more than ``list_all_up_to`` states. Others share one entry, *elsewhere*.
     list_all_up_to : int
-        Up to this many states, chains list every state.
+        Up to this many states, chains list every state, and actions have moves.
+    shares : grid
+        Share of the move in the mean of a row, from 0 to 1; a single 0 for no moves. With three of
+        them a row follows its chain, the move, or both.
+    share_weights : numbers
+        Prior weights of these shares; most for none, since states need not have any order.
+    share_concentration : float
+        How many rows it takes to overrule these weights.
+    move_pull : float
+        Pull of the base of the moves, in records.
+    move_spread : float
+        Share of that base that is spread over all displacements, seen or not.
     stretch : float
         Factor by which values on sampled models are moved away from their mean: no system is as
         the model says, and on the chosen families intervals had to be this much wider to hold.
@@ -127,6 +157,11 @@ class Assumptions:
     far_share: float = 0.1
     neighbours: int = 64
     list_all_up_to: int = 150
+    shares: Sequence[float] = (0.0, 0.5, 1.0)
+    share_weights: Sequence[float] = (0.6, 0.2, 0.2)
+    share_concentration: float = 4.0
+    move_pull: float = 2.0
+    move_spread: float = 0.2
     stretch: float = 1.2
 
     def __post_init__(self) -> None:
@@ -134,16 +169,30 @@ class Assumptions:
             raise ParameterError(
                 f"record_share must be above 0 and at most 1, not {self.record_share!r}"
             )
-        for name in ("masses", "pulls"):
+        for name in ("masses", "pulls", "share_weights"):
             grid = np.asarray(getattr(self, name), dtype=np.float64)
             if not grid.size or not (np.isfinite(grid) & (grid > 0)).all():
                 raise ParameterError(f"{name} must be positive numbers, at least one")
+        shares = np.asarray(self.shares, dtype=np.float64)
+        if not shares.size or not ((shares >= 0) & (shares <= 1)).all():
+            raise ParameterError("shares must be numbers from 0 to 1, at least one")
+        if len(self.shares) > 1 and len(self.shares) != len(self.share_weights):
+            raise ParameterError(
+                f"{len(self.share_weights)} share_weights for {len(self.shares)} shares; "
+                "give one for each"
+            )
+        require_number("move_pull", self.move_pull, 1e-6, 1e6)
+        require_number("move_spread", self.move_spread, 1e-6, 1)
         require_number("lean_deviation", self.lean_deviation, 0, 100)
         require_number("far_share", self.far_share, 0, 1)
         require_number("smallest_mass_factor", self.smallest_mass_factor, 1e-6, 1)
         for name in ("largest_rarity", "unseen_lean_deviation"):
             require_number(name, getattr(self, name), 0, 100)
         require_number("stretch", self.stretch, 0, 100)
+
+    def has_moves(self, num_states: int) -> bool:
+        """Whether the actions of a system of so many states have moves."""
+        return len(self.shares) > 1 and num_states <= self.list_all_up_to
 
     @property
     def leans(self) -> FloatArray:
@@ -218,6 +267,10 @@ class ChainSupport:
 
         # Base measures.
         tables = base_measures(pooled, near, assumptions)
+        if assumptions.has_moves(S):
+            by_others = displaced_as_others(pooled)
+            far = assumptions.far_share
+            tables = (*tables, (1 - far) * by_others + far * tables[1])
         bases = np.stack([table[row, column] for table in tables])
         if listed.all():
             return cls(first, column, bases, entered)
@@ -308,6 +361,45 @@ def _with_elsewhere(
     )
 
 
+# Moves.
+
+
+def moved(moves: FloatArray) -> FloatArray:
+    """Where moves lead from each state: [..., 2 S - 1] -> [..., S, S].
+
+    What would leave the range of the states stays.
+
+    Parameters
+    ----------
+    moves : [..., 2 S - 1]
+        Distributions of the displacement.
+    """
+    S = (moves.shape[-1] + 1) // 2
+    state, next_state = np.indices((S, S))
+    rows = moves[..., next_state - state + S - 1]
+    here = np.arange(S)
+    rows[..., here, here] += np.maximum(1 - rows.sum(axis=-1), 0.0)
+    return np.asarray(rows)
+
+
+def displaced_as_others(pooled: FloatArray) -> FloatArray:
+    """Where states lead if records of the others displace them: [S, S] -> [S, S].
+
+    What would leave the range of the states stays. As in `neighbourhoods`, the records of the state
+    itself do not count.
+    """
+    S = len(pooled)
+    state, next_state = np.indices((S, S))
+    step = next_state - state + S - 1
+    by_step = group_sum(step.ravel(), pooled.ravel(), 2 * S - 1)
+    of_others = by_step[step] - pooled
+    total = pooled.sum() - pooled.sum(axis=-1, keepdims=True)
+    rows = of_others / np.maximum(total, 1e-300)
+    here = np.arange(S)
+    rows[here, here] += np.maximum(1 - rows.sum(axis=-1), 0.0)
+    return np.asarray(np.where(total > 0, rows, np.eye(S)))
+
+
 # The posterior.
 
 
@@ -358,6 +450,7 @@ class TransitionPosterior:
         self._record_share = assumptions.record_share / design_effect
         self._records = counts.weight * self._record_share
         self._support = ChainSupport.of(counts, assumptions)
+        self._has_moves = assumptions.has_moves(self.num_states)
         self._log = self._compiled_log()
         self._prior = self._compiled_prior(value, assumptions)
 
@@ -366,6 +459,7 @@ class TransitionPosterior:
             kept = int(np.clip(3 * 10**5 // (len(counts.key) + 1), 40, 200))
         kept_by_run = -(-kept // CHAINS_OF_SAMPLER)
         entries = len(self._support.column)
+        rows_with_moves = (self.num_states, self.num_actions) if self._has_moves else (0, 0)
 
         def run(index: int) -> gibbs.Kept:
             state = gibbs.Kept(
@@ -374,6 +468,8 @@ class TransitionPosterior:
                 base=np.empty(kept_by_run, np.int64),
                 lean=np.empty(kept_by_run, np.int64),
                 mass=np.empty((kept_by_run, self.num_states), np.int64),
+                share=np.empty((kept_by_run, *rows_with_moves), np.int64),
+                move_tables=np.empty((kept_by_run, *self._shape_of_moves)),
             )
             rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index, 1)))
             gibbs.gibbs(self._log, self._prior, burn_in, state, rng)
@@ -402,6 +498,7 @@ class TransitionPosterior:
             first=np.searchsorted(counts.state, np.arange(self.num_states + 1)),
             action=counts.action,
             place=place,
+            step=counts.next_state - counts.state,
             records=records.astype(np.int64),
             share=self._record_share * (counts.weight / records),
             row_records=row_records.astype(np.int64).reshape(shape),
@@ -414,6 +511,12 @@ class TransitionPosterior:
 
         support = self._support
         masses = np.asarray(assumptions.masses, dtype=np.float64)
+        shares = np.zeros(1)
+        share_weights = np.ones(1)
+        if self._has_moves:
+            shares = np.asarray(assumptions.shares, dtype=np.float64)
+            share_weights = normalise(np.asarray(assumptions.share_weights, dtype=np.float64))
+        move_base = self._move_base(assumptions.move_spread)
         is_open = np.ones(self.num_states, dtype=bool)
         is_open[self._counts.terminal] = False
 
@@ -443,7 +546,28 @@ class TransitionPosterior:
             value=value_of_column[support.column],
             rarity=self._rarity,
             is_open=is_open,
+            share=shares,
+            share_weight=assumptions.share_concentration * share_weights,
+            move_base=move_base,
+            move_cumulative=np.cumsum(move_base),
+            move_pull=assumptions.move_pull,
         )
+
+    @property
+    def _shape_of_moves(self) -> tuple[int, int]:
+        """[A, 2 S - 1], or of no action if there are no moves."""
+        return (self.num_actions if self._has_moves else 0, 2 * self.num_states - 1)
+
+    def _move_base(self, spread: float) -> FloatArray:
+        """Base measure of the moves: [2 S - 1].
+
+        The displacements of all records, and a share of those between any two states.
+        """
+        S = self.num_states
+        counts = self._counts
+        by_step = group_sum(counts.next_state - counts.state + S - 1, counts.weight, 2 * S - 1)
+        of_any = normalise(S - np.abs(np.arange(1 - S, S)).astype(np.float64))
+        return np.asarray((1 - spread) * normalise(by_step + of_any) + spread * of_any)
 
     @cached_property
     def _row_records(self) -> FloatArray:
@@ -480,7 +604,8 @@ class TransitionPosterior:
         if self._is_dense:
             entries = num_rows * self.num_states
         else:
-            entries = len(self._counts.row) + 2 * num_rows + 2 * len(self._support.column)
+            entries = len(self._counts.row) + self._entries_of_mean * num_rows
+            entries += 2 * len(self._support.column)
         return int(np.clip(ENTRIES_PER_BATCH // entries, 1, MODELS_PER_BATCH))
 
     def sample(self, number: int, rng: np.random.Generator) -> SampledModels:
@@ -525,11 +650,18 @@ class TransitionPosterior:
         unseen_lean += self._unseen_deviation * rng.standard_normal(lean.shape)
         tilt = np.where(self._row_records == 0, unseen_lean, lean) * self._rarity
         start = self._start_of_rows(chain, base, rng)
-        leaning = normalise(start * np.exp(tilt[..., None] * z[:, :, None]))
+        mean = normalise(start * np.exp(tilt[..., None] * z[:, :, None]))
+
+        # Means of rows: the leaning chains, and the moves.
+        if self._has_moves:
+            concentration = prior.move_pull * prior.move_base + kept.move_tables[chosen]
+            moves = moved(_dirichlet(concentration, rng)).swapaxes(1, 2)
+            share = prior.share[kept.share[chosen]][..., None]
+            mean = mean + share * (moves - mean)
 
         # Rows.
         mass = self._mass_factor(num_models, rng)[:, None] * prior.mass[kept.mass[chosen]]
-        transition = _dirichlet(self._tensor + mass[..., None, None] * leaning, rng)
+        transition = _dirichlet(self._tensor + mass[..., None, None] * mean, rng)
 
         # Terminal states are never left.
         for end in self._counts.terminal:
@@ -563,6 +695,30 @@ class TransitionPosterior:
         shape = (self.num_states, self.num_actions, self.num_states)
         return group_sum(self._counts.key, self._records, int(np.prod(shape))).reshape(shape)
 
+    @cached_property
+    def _usual_steps(self) -> IntArray:
+        """The displacements that a sparse row lists, for each action: [A, K].
+
+        As many as hold `LISTED_SHARE` of every move, at most `MOST_STEPS`; none where moves have
+        hardly any share.
+        """
+        if not self._has_moves or self.mean_share.mean() < NEGLIGIBLE_SHARE:
+            return np.zeros((self.num_actions, 0), np.int64)
+        order = np.argsort(-self.mean_moves, axis=-1, kind="stable")
+        passed = np.cumsum(np.take_along_axis(self.mean_moves, order, axis=-1), axis=-1)
+        enough = int((passed < LISTED_SHARE).sum(axis=-1).max()) + 1
+        number = min(enough, MOST_STEPS, order.shape[-1])
+        return np.asarray(order[:, :number] - (self.num_states - 1))
+
+    @property
+    def _entries_of_mean(self) -> int:
+        """Entries of a sparse row besides the transitions that were seen.
+
+        An atom of the chain and its line; with moves, an atom of the move and its usual steps.
+        """
+        num_steps = self._usual_steps.shape[1]
+        return 2 + (num_steps + 1 if num_steps else 0)
+
     def _sample_sparse(self, chosen: IntArray, rng: np.random.Generator) -> SparseSamples:
         from pastwise.models import sparse_models
 
@@ -578,9 +734,11 @@ class TransitionPosterior:
             has_unseen=(self._row_records == 0).any(axis=-1),
             entered=self._entered,
             unseen_deviation=self._unseen_deviation,
+            usual_steps=self._usual_steps,
         )
         number = len(chosen)
-        column = np.empty((number, len(counts.row) + 2 * num_rows), np.int64)
+        size = len(counts.row) + self._entries_of_mean * num_rows
+        column = np.empty((number, size), np.int64)
         probability = np.empty(column.shape)
         line_first = np.empty((number, 2 * self.num_states + 1), np.int64)
         line_column = np.empty((number, 2 * len(support.column)), np.int64)
@@ -599,7 +757,7 @@ class TransitionPosterior:
             lines,
             rng,
         )
-        first = row_first + 2 * np.arange(num_rows + 1)
+        first = row_first + self._entries_of_mean * np.arange(num_rows + 1)
         return SparseSamples(
             first, column, probability, line_first, line_column, lines, support.common
         )
@@ -625,10 +783,25 @@ class TransitionPosterior:
         """Geometric mean of each state's mass: [S]."""
         return np.asarray(np.exp(np.log(self._prior.mass[self._kept.mass]).mean(axis=0)))
 
+    @cached_property
+    def mean_share(self) -> FloatArray:
+        """Posterior mean of the share of the move in each row: [S, A]."""
+        if not self._has_moves:
+            return np.zeros((self.num_states, self.num_actions))
+        return np.asarray(self._prior.share[self._kept.share].mean(axis=0))
+
+    @cached_property
+    def mean_moves(self) -> FloatArray:
+        """Posterior mean of each move, the distribution of the displacement: [A, 2 S - 1]."""
+        if not self._has_moves:
+            return np.tile(self._prior.move_base, (self.num_actions, 1))
+        of_base = self._prior.move_pull * self._prior.move_base
+        return np.asarray(normalise(of_base + self._kept.move_tables).mean(axis=0))
+
     def mean_closed_loop(self, rule: FloatArray) -> FloatArray:
         """p(next_state | state) of the mean model under a rule [S, A]: [S, S].
 
-        The mean model is (records + mass * chain) / total; it does not lean.
+        The mean model is (records + mass * mean of the row) / total; it does not lean.
         """
         counts = self._counts
         S = self.num_states
@@ -636,8 +809,16 @@ class TransitionPosterior:
         rule_by_total = rule / (counts.by_state_action(self._records) + mass)
         pair = counts.state * S + counts.next_state
         seen = group_sum(pair, rule_by_total.ravel()[counts.row] * self._records, S * S)
-        unseen = (mass * rule_by_total).sum(axis=-1, keepdims=True) * self.mean_chain
-        loop = seen.reshape(S, S) + unseen
+        loop = seen.reshape(S, S)
+
+        # What the records leave open follows the chain or the move.
+        left = mass * rule_by_total
+        by_chain = left * (1 - self.mean_share)
+        loop = loop + by_chain.sum(axis=-1, keepdims=True) * self.mean_chain
+        if self._has_moves:
+            by_move = left * self.mean_share
+            for a in range(self.num_actions):
+                loop += by_move[:, a, None] * moved(self.mean_moves[a])
         loop[counts.terminal] = np.eye(S)[counts.terminal]
         return np.asarray(loop)
 

@@ -21,6 +21,7 @@ from pastwise.models.gibbs import (
     Prior,
     sample_chains,
     sample_gamma,
+    sample_moves,
     standardise,
 )
 
@@ -46,6 +47,8 @@ class RowLog(NamedTuple):
         How many records that count enter each state, at least one.
     unseen_deviation : float
         Standard deviation of the lean of such actions from that of others.
+    usual_steps : [A, K]
+        Displacements over which a move is spread; the atom of a row may have any other.
     """
 
     first: IntArray
@@ -55,6 +58,7 @@ class RowLog(NamedTuple):
     has_unseen: BoolArray
     entered: FloatArray
     unseen_deviation: float
+    usual_steps: IntArray
 
 
 class Lines(NamedTuple):
@@ -169,6 +173,10 @@ def _sample_row(
     line: int,
     num_states: int,
     lines: Lines,
+    move_mass: float,
+    move: FloatArray,
+    steps: IntArray,
+    s: int,
     column: IntArray,
     probability: FloatArray,
     rng: np.random.Generator,
@@ -178,22 +186,35 @@ def _sample_row(
     The posterior of a row, Dirichlet(records + m chain), is that of a mixture: with a share of
     Beta(records, m), next states that were seen there, Dirichlet(records); for the rest a row of
     the prior, Dirichlet(m chain). One atom and the chain itself give that row its first two
-    moments; see `atom_share`.
+    moments; see `atom_share`. What follows the move, with a mass of its own, is another part of the
+    mixture: it has an atom, too, and the usual steps of the action.
+
+    Parameters
+    ----------
+    mass, move_mass : float
+        Of the chain and of the move.
+    move : [2 S - 1]
+        Distribution of the displacement.
+    steps : [K]
+        The usual ones; none where there are no moves.
     """
-    # The share of the prior's row.
-    unseen = sample_gamma(mass, rng)
-    total = unseen
+    # The shares of the prior's row.
+    unseen = sample_gamma(mass, rng) if mass > 0 else 0.0
+    moved = sample_gamma(move_mass, rng) if move_mass > 0 else 0.0
+    total = unseen + moved
     num_seen = log.first[row + 1] - log.first[row]
     for e in range(num_seen):
         probability[e] = sample_gamma(log.records[log.first[row] + e], rng)
         column[e] = log.next_state[log.first[row] + e]
         total += probability[e]
     if total == 0:
-        unseen = 1.0
+        unseen = 1.0 if mass > 0 else 0.0
+        moved = 1.0 - unseen
         total = 1.0
     for e in range(num_seen):
         probability[e] /= total
     unseen /= total
+    moved /= total
 
     # Its atom, and its line.
     target = rng.random()
@@ -207,6 +228,51 @@ def _sample_row(
     column[num_seen] = lines.column[j]
     probability[num_seen + 1] = (1 - share) * unseen
     column[num_seen + 1] = num_states + 1 + line
+    if len(steps):
+        after = num_seen + 2
+        _spread_move(moved, move_mass, move, steps, s, column[after:], probability[after:], rng)
+
+
+@compiled
+def _spread_move(
+    total: float,
+    mass: float,
+    move: FloatArray,
+    steps: IntArray,
+    s: int,
+    column: IntArray,
+    probability: FloatArray,
+    rng: np.random.Generator,
+) -> None:
+    """Spread a total over an atom and the usual steps [K] of a move: K + 1 entries."""
+    S = (len(move) + 1) // 2
+    K = len(steps)
+    column[: K + 1] = s
+    probability[: K + 1] = 0.0
+    if total == 0:
+        return
+
+    # The atom.
+    target = rng.random()
+    d = 0
+    passed = move[0]
+    while passed < target and d < len(move) - 1:
+        d += 1
+        passed += move[d]
+    to = s + d - (S - 1)
+    share = atom_share(mass)
+    probability[K] = share * total
+    column[K] = to if 0 <= to < S else s
+
+    # The usual steps.
+    norm = 0.0
+    for k in range(K):
+        to = s + steps[k]
+        column[k] = to if 0 <= to < S else s
+        probability[k] = max(move[S - 1 + steps[k]], SMALLEST)
+        norm += probability[k]
+    for k in range(K):
+        probability[k] *= (1 - share) * total / norm
 
 
 @compiled
@@ -234,33 +300,53 @@ def sample_models(
         What its masses are multiplied by.
     column_of_entry : [entries]
         Next state of each entry of a chain.
-    column, probability : [n, E + 2 * S * A]
-        Written to: the entries of each row.
+    column, probability : [n, E + (2 or K + 3) * S * A]
+        Written to: the entries of each row; K + 3 where there are K usual steps.
     line_first : [n, 2 * S + 1]
     line_column, line_probability : [n, 2 * entries]
         Written to: the lines.
     """
     S = len(prior.first) - 1
     A = (len(log.first) - 1) // S
+    K = log.usual_steps.shape[1]
+    entries_of_mean = K + 3 if K else 2
+    moves = np.empty((A, 2 * S - 1))
     for i in range(len(chosen)):
         h = chosen[i]
         lines = Lines(line_first[i], line_column[i], line_probability[i])
         _sample_lines(prior, kept, h, log, column_of_entry, lines, rng)
+        if K:
+            sample_moves(prior, kept.move_tables[h], moves, rng)
         for row in range(S * A):
             s = row // A
-            start = log.first[row] + 2 * row
+            a = row % A
+            start = log.first[row] + entries_of_mean * row
             if prior.is_open[s]:
                 is_seen = log.first[row + 1] > log.first[row]
                 line = s if is_seen else S + s
                 mass = mass_factor[i] * prior.mass[kept.mass[h, s]]
-                to = column[i, start:]
-                p = probability[i, start:]
-                _sample_row(log, row, mass, line, S, lines, to, p, rng)
+                share = prior.share[kept.share[h, s, a]] if K else 0.0
+                _sample_row(
+                    log,
+                    row,
+                    (1 - share) * mass,
+                    line,
+                    S,
+                    lines,
+                    share * mass,
+                    moves[a],
+                    log.usual_steps[a],
+                    s,
+                    column[i, start:],
+                    probability[i, start:],
+                    rng,
+                )
             else:
                 # A terminal state is never left.
-                column[i, start : start + 2] = s
+                end = start + entries_of_mean
+                column[i, start:end] = s
+                probability[i, start:end] = 0.0
                 probability[i, start] = 1.0
-                probability[i, start + 1] = 0.0
 
 
 @compiled

@@ -389,7 +389,7 @@ def corridor(rng: np.random.Generator) -> System:
     return System.of(_line(up, down), score, initial=_at(S, 1))
 
 
-@family("chosen")
+@family("chosen", studies=("planners",))
 def thermostat(rng: np.random.Generator) -> System:
     """A temperature that falls to that of the outside; heating at some level keeps it in a band."""
     S = _size(rng, 6, 40)
