@@ -620,7 +620,7 @@ def test_actions_are_judged_until_the_end() -> None:
     learner.fit(log, state="s", action="a", next_state="n", terminal="end")
     result = learner.evaluate(samples=50)
     assert result.measure == "total utility of an episode"
-    assert result.values["new"].mean == pytest.approx(1, abs=1e-3)
+    assert result.values["new"].mean == pytest.approx(1, abs=5e-3)
     assert result.values["logged"].mean == pytest.approx(0.5, abs=0.01)
 
 

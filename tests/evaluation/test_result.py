@@ -60,25 +60,27 @@ def test_the_sentence_says_that_nothing_is_known() -> None:
             "logged": comparison("logged", 0.0, -0.1, 0.1, "cannot tell"),
             "random": comparison("random", -0.1, -0.2, -0.05, "cannot tell"),
         },
-        alarm=Alarm(0.34, 0.03, 0.25, worse_than_logged=False),
+        alarm=Alarm(-0.1, 0.003, 0.34, 0.03, worse_than_logged=False),
         samples=30,
     )
     assert unknown.sentence == (
         "The new rule (share of time as wanted 0.464) is not distinguishable from what was done "
         "(0.411; 95 %: -0.100 to +0.100) and not distinguishable from acting at random "
         "(0.300; 95 %: -0.200 to -0.050). This rests on 12 episodes, 440 records, over 100 epochs. "
-        "Warning: with a chance of 34 % it is worse than acting at random by more than 0.03. "
+        "Warning: it is expected to be worse than acting at random; the chance that it is by more "
+        "than 0.03 is 34 %. "
         "Only 30 of 400 samples were taken. "
         "Fewer than 40 samples give no verdict."
     )
 
 
 def test_being_worse_than_what_was_done_is_a_warning_of_its_own() -> None:
-    worse = replace(EVALUATION, alarm=Alarm(0.01, 0.03, 0.25, worse_than_logged=True))
+    worse = replace(EVALUATION, alarm=Alarm(0.15, 0.003, 0.01, 0.03, worse_than_logged=True))
     assert "Warning: it may do worse than what was done." in worse.sentence
     assert worse.alarm_in_words == (
-        "Alarm raised: by the log the rule is worse than what was done, and the chance of being "
-        "worse than acting at random by more than 0.03 is 1.0 % (limit 25 %)."
+        "Alarm raised: by the log the rule is worse than what was done, and the expected "
+        "difference to acting at random is +0.150 (limit -0.003); the chance of losing more than "
+        "0.03 is 1.0 %."
     )
 
 
@@ -111,8 +113,8 @@ def test_margin_and_alarm_are_put_into_words() -> None:
     requested = replace(EVALUATION, margin=0.2, thresholds=Thresholds(margin=0.2))
     assert requested.margin_in_words.endswith("at most 0.2 do not count (margin: as requested).")
     assert EVALUATION.alarm_in_words == (
-        "Alarm not raised: the chance of being worse than acting at random by more than 0.03 "
-        "is 3.0 % (limit 25 %)."
+        "Alarm not raised: the expected difference to acting at random is +0.150 (limit -0.003); "
+        "the chance of losing more than 0.03 is 3.0 %."
     )
 
 
@@ -156,9 +158,10 @@ def test_the_plain_form_is_json_even_where_estimates_are_undefined() -> None:
     assert content["verdict"] == {"logged": "cannot tell", "random": "cannot tell"}
     assert content["alarm"] == {
         "raised": False,
+        "expected_difference": 0.15,
+        "limit": 0.003,
         "chance_of_harm": 0.03,
         "harm": 0.03,
-        "threshold": 0.25,
         "worse_than_logged": False,
     }
     assert content["objections"] == [CONSTANT.to_dict(), LITTLE.to_dict()]
@@ -183,7 +186,7 @@ def test_the_plain_form_is_json_even_where_estimates_are_undefined() -> None:
         "margin": None,
         "min_samples": 40,
         "harm_margins": 3.0,
-        "alarm_probability": 0.2,
+        "alarm_margins": 0.3,
     }
     assert content["estimates"]["importance sampling"] == {
         "mean": None,

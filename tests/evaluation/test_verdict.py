@@ -118,32 +118,42 @@ def alarm(to_random: Any, to_logged: Any, margin: float = 0.0) -> Alarm:
     return Alarm.of_samples(np.asarray(to_random), against_logged, margin)
 
 
-def test_alarm_is_raised_when_harm_is_likely() -> None:
-    fine = np.linspace(-0.1, 0.9, 100)
-    uncertain = np.linspace(-0.5, 0.5, 100)
+def test_alarm_is_raised_when_harm_is_expected() -> None:
+    fine = np.linspace(-0.4, 0.6, 100)
+    bad = np.linspace(-0.6, 0.4, 100)
     assert not alarm(fine, fine)
-    assert alarm(uncertain, fine)
+    assert alarm(bad, fine)
     assert alarm(fine, fine - 1)
-    assert not alarm(fine, uncertain)
+    assert not alarm(fine, bad)
+    assert not alarm(np.zeros(100), fine), "acting at random is not worse than itself"
 
 
-def test_alarm_states_the_chance_behind_it() -> None:
+def test_a_small_chance_of_a_large_loss_is_alarming() -> None:
+    """A tenth of the samples loses 1, the others gain 0.1."""
+    samples = np.concatenate([np.full(10, -1.0), np.full(90, 0.1)])
+    assert alarm(samples, samples)
+    assert not alarm(np.maximum(samples, -0.5), samples)
+
+
+def test_alarm_states_what_is_expected_and_the_chance_of_harm() -> None:
     """40 of 100 samples lie below zero, 20 of them below -0.1."""
-    samples = np.concatenate([np.full(20, -0.2), np.full(20, -0.05), np.full(60, 0.3)])
+    samples = np.concatenate([np.full(20, -0.2), np.full(20, -0.1), np.full(60, 0.05)])
     raised = alarm(samples, samples)
     assert raised.to_dict() == {
         "raised": True,
+        "expected_difference": pytest.approx(-0.03),
+        "limit": 0.0,
         "chance_of_harm": 0.4,
         "harm": 0.0,
-        "threshold": 0.2,
         "worse_than_logged": False,
     }
 
-    # Harm is worse than acting at random by three margins.
-    of_margin = alarm(samples, samples, margin=0.03)
-    assert of_margin.harm == pytest.approx(0.09)
+    # Harm is worse than acting at random by three margins; less than a third of one is expected.
+    of_margin = alarm(samples, samples, margin=0.05)
+    assert of_margin.harm == pytest.approx(0.15)
     assert of_margin.chance_of_harm == 0.2
-    assert not of_margin.raised
+    assert of_margin.raised
+    assert not alarm(samples, samples, margin=0.11).raised
 
 
 def test_being_worse_than_what_was_done_is_alarming_despite_objections() -> None:
@@ -159,7 +169,7 @@ def test_being_worse_than_what_was_done_is_alarming_despite_objections() -> None
     [
         ({"level": 90}, "level must lie between 0 and 1, not 90"),
         ({"deciding_level": 1.0}, "deciding_level must lie between 0 and 1"),
-        ({"alarm_probability": 0}, "alarm_probability must lie between 0 and 1"),
+        ({"alarm_margins": -1.0}, "alarm_margins must be a finite number that is not negative"),
         ({"min_samples": 0}, "min_samples must be at least 1, not 0"),
         ({"margin": -0.1}, "margin must be a finite number that is not negative, not -0.1"),
         ({"margin": nan}, "margin must be a finite number that is not negative, not nan"),

@@ -199,15 +199,16 @@ class Evaluation:
 
     @property
     def alarm_in_words(self) -> str:
-        """The alarm, raised or not, with the chance behind it."""
+        """The alarm, raised or not, with what is expected and the chance of harm."""
         state = "raised" if self.alarm else "not raised"
         reason = ""
         if self.alarm.worse_than_logged:
             reason = "by the log the rule is worse than what was done, and "
         return (
-            f"Alarm {state}: {reason}the chance of being worse than acting at random by more than "
-            f"{self.alarm.harm:.4g} is {100 * self.alarm.chance_of_harm:.1f} % (limit "
-            f"{100 * self.alarm.threshold:g} %)."
+            f"Alarm {state}: {reason}the expected difference to acting at random is "
+            f"{self.alarm.expected_difference:+.{self._digits}f} (limit {-self.alarm.limit:.4g}); "
+            f"the chance of losing more than {self.alarm.harm:.4g} is "
+            f"{100 * self.alarm.chance_of_harm:.1f} %."
         )
 
     def verdict_in_words(self, name: str) -> str:
@@ -259,11 +260,11 @@ class Evaluation:
 
     def _warning(self) -> str:
         """Why the alarm was raised."""
-        if self.alarm.chance_of_harm > self.alarm.threshold:
+        if self.alarm.worse_than_random:
             chance = f"{100 * self.alarm.chance_of_harm:.0f} %"
             return (
-                f"Warning: with a chance of {chance} it is worse than acting at random by more "
-                f"than {self.alarm.harm:.4g}."
+                "Warning: it is expected to be worse than acting at random; the chance that it is "
+                f"by more than {self.alarm.harm:.4g} is {chance}."
             )
         return "Warning: it may do worse than what was done."
 

@@ -10,7 +10,9 @@ verdict against that reference is
 
 The *margin* is the smallest difference that matters. Objections to the comparison (see
 `evaluation.objections`) turn any verdict into *cannot tell*; what the samples say on their own is
-kept as the verdict *by the log*. The *alarm* warns of negative transfer: the new rule may do harm.
+kept as the verdict *by the log*. The *alarm* warns of negative transfer: the new rule is expected
+to be worse than acting at random. It weighs how much may be lost, which a probability does not, and
+so finds more of the harm with as many false alarms.
 """
 
 from __future__ import annotations
@@ -48,11 +50,11 @@ class Thresholds:
     min_samples : int
         Fewer samples give no verdict. Below 40, no sample lies outside a 95 % interval.
     harm_margins : float
-        How many margins worse than acting at random is harm.
-    alarm_probability : float
-        The alarm is raised where harm has a larger probability than this. Chosen on the families of
-        ``pastwise study calibration --group chosen``, between harm that is missed and alarms that
-        are false.
+        How many margins worse than acting at random is harm, whose chance is stated.
+    alarm_margins : float
+        The alarm is raised where the rule is expected to be worse than acting at random by more
+        margins than this. Chosen on the families of ``pastwise study calibration --group chosen``,
+        between harm that is missed and alarms that are false.
     """
 
     level: float = 0.9
@@ -61,14 +63,14 @@ class Thresholds:
     margin: float | None = None
     min_samples: int = 40
     harm_margins: float = 3.0
-    alarm_probability: float = 0.2
+    alarm_margins: float = 0.3
 
     def __post_init__(self) -> None:
         require_level("level", self.level)
         require_level("deciding_level", self.deciding_level)
-        require_level("alarm_probability", self.alarm_probability)
         require_margin("margin_share", self.margin_share)
         require_margin("harm_margins", self.harm_margins)
+        require_margin("alarm_margins", self.alarm_margins)
         if self.margin is not None:
             require_margin("margin", self.margin)
         if self.min_samples < 1:
@@ -208,26 +210,29 @@ def compare(
 
 @dataclass(frozen=True)
 class Alarm:
-    """Whether negative transfer is likely. It counts as true where it is raised.
+    """Whether negative transfer is to be expected. It counts as true where it is raised.
 
     Objections do not silence it: a comparison that is not fair is no reason to be calm.
 
     Attributes
     ----------
+    expected_difference : float
+        Mean of the samples of the difference to acting at random.
+    limit : float
+        The alarm is raised where the expected difference is below minus this number.
     chance_of_harm : float
         Share of the samples in which the rule does harm: it is worse than acting at random by more
         than ``harm``.
     harm : float
         Smallest difference that is harm, in the unit of the measure.
-    threshold : float
-        A larger chance raises the alarm.
     worse_than_logged : bool
         Whether the rule is worse than what was done, by the log; this raises the alarm too.
     """
 
+    expected_difference: float
+    limit: float
     chance_of_harm: float
     harm: float
-    threshold: float
     worse_than_logged: bool
 
     @classmethod
@@ -249,16 +254,22 @@ class Alarm:
         """
         harm = thresholds.harm_margins * margin
         return cls(
+            expected_difference=float(to_random.mean()),
+            limit=thresholds.alarm_margins * margin,
             chance_of_harm=float((to_random < -harm).mean()),
             harm=harm,
-            threshold=thresholds.alarm_probability,
             worse_than_logged=to_logged.by_the_log == "worse",
         )
 
     @property
+    def worse_than_random(self) -> bool:
+        """Whether the rule is expected to be worse than acting at random."""
+        return self.expected_difference < -self.limit
+
+    @property
     def raised(self) -> bool:
-        """Whether harm is likely."""
-        return self.chance_of_harm > self.threshold or self.worse_than_logged
+        """Whether harm is to be expected."""
+        return self.worse_than_random or self.worse_than_logged
 
     def __bool__(self) -> bool:
         return self.raised
