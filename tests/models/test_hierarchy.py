@@ -67,7 +67,7 @@ def mean_by_integrals(
 ) -> FloatArray:
     """Posterior mean of the rows of two states, by an integral over each chain: [S, A, S].
 
-    Rows that were never seen are on average midway between chain and base.
+    Rows of at most two records are led by their base, two to one on average, not by the chain.
 
     Parameters
     ----------
@@ -95,8 +95,8 @@ def mean_by_integrals(
                 evidence = quad(density, 0, 1, limit=400)[0]
                 of_chain = quad(lambda p, f=density: p * f(p), 0, 1, limit=400)[0] / evidence
                 records = table[s].sum(axis=-1)
-                of_unseen = 0.5 * of_chain + 0.5 * base[s, 0]
-                start = np.where(records > 0, of_chain, of_unseen)
+                of_rare = of_chain / 3 + 2 * base[s, 0] / 3
+                start = np.where(records > 2, of_chain, of_rare)
                 mean[s] = (table[s, :, 0] + mass * start) / (records + mass)
                 total += np.log(evidence)
             log_evidence.append(total)

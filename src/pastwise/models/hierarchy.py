@@ -31,8 +31,8 @@ From the whole to the single row:
   in s. The *share of the move* :math:`w_{sa}` is on a grid from 0 to 1 whose weights are inferred
   from all rows: where the order of the states means nothing, shares become 0. The base h of the
   moves is the displacement of all records, after any action.
-- An action that was *never taken* in a state may lead elsewhere than those that were: there
-  the chain is mixed with its base, with a share that is uniform from 0 to 1.
+- An action that was *hardly ever taken* in a state, if at all, may lead elsewhere than the others:
+  there the chain is mixed with its base, with a share from 0 to 1, more often large than small.
 - The *lean* :math:`\beta`: actions that were rarely taken may lead to good or to bad states
   together, as experts avoid bad actions. :math:`x_{sa}` is ln(1 + records of the row), less its
   mean over the state's records; :math:`z_s` is the value of arriving in a state, in standard
@@ -51,7 +51,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pastwise._numerics.arrays import FloatArray, IntArray, group_sum, normalise
+from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, group_sum, normalise
 from pastwise._numerics.checks import require_memory, require_number
 from pastwise._numerics.threads import map_in_threads
 from pastwise.data.counts import TransitionCounts
@@ -118,6 +118,11 @@ class Assumptions:
     largest_rarity : float
         Rarity is cut off here: actions that were taken a thousand times less often than others
         lean as those that were taken seven times less often.
+    rare_up_to : int
+        An action that was taken in a state at most this often may lead elsewhere than others did.
+    strangeness : float
+        How often it does: its chain is mixed with its base by a uniform number to the power of
+        1 / (1 + strangeness), which is 1 / 2 on average without any strangeness.
     unseen_lean_deviation : float
         What was seen need not hold for actions that were never taken: their lean is a uniform share
         of the others', with this standard deviation.
@@ -153,6 +158,8 @@ class Assumptions:
     lean_mean: float = 0.1
     lean_deviation: float = 0.7
     largest_rarity: float = 2.0
+    rare_up_to: int = 2
+    strangeness: float = 1.0
     unseen_lean_deviation: float = 0.1
     far_share: float = 0.1
     neighbours: int = 64
@@ -186,7 +193,7 @@ class Assumptions:
         require_number("lean_deviation", self.lean_deviation, 0, 100)
         require_number("far_share", self.far_share, 0, 1)
         require_number("smallest_mass_factor", self.smallest_mass_factor, 1e-6, 1)
-        for name in ("largest_rarity", "unseen_lean_deviation"):
+        for name in ("largest_rarity", "unseen_lean_deviation", "rare_up_to", "strangeness"):
             require_number(name, getattr(self, name), 0, 100)
         require_number("stretch", self.stretch, 0, 100)
 
@@ -446,6 +453,8 @@ class TransitionPosterior:
         self._largest_rarity = assumptions.largest_rarity
         self._smallest_mass_factor = assumptions.smallest_mass_factor
         self._unseen_deviation = assumptions.unseen_lean_deviation
+        self._rare_up_to = assumptions.rare_up_to
+        self._strangeness_power = 1 / (1 + assumptions.strangeness)
         self._design_effect = design_effect
         self._record_share = assumptions.record_share / design_effect
         self._records = counts.weight * self._record_share
@@ -682,12 +691,16 @@ class TransitionPosterior:
     ) -> FloatArray:
         """The distribution that each row varies around, before it leans: [n, S, S] -> [n, S, A, S].
 
-        The state's chain, for actions that were taken there; for others mixed with its base.
+        The state's chain; mixed with its base for actions that were hardly ever taken there.
         """
-        strangeness = rng.random((len(chain), 1, 1))
-        of_unseen = (1 - strangeness) * chain + strangeness * base
-        is_unseen = (self._row_records == 0)[..., None]
-        return np.where(is_unseen, of_unseen[:, :, None], chain[:, :, None])
+        strangeness = rng.random((len(chain), 1, 1)) ** self._strangeness_power
+        of_rare = (1 - strangeness) * chain + strangeness * base
+        return np.where(self._is_rare[..., None], of_rare[:, :, None], chain[:, :, None])
+
+    @cached_property
+    def _is_rare(self) -> BoolArray:
+        """Whether each action was hardly ever taken in the state: [S, A]."""
+        return np.asarray(self._row_records <= self._rare_up_to)
 
     @cached_property
     def _tensor(self) -> FloatArray:
@@ -731,7 +744,8 @@ class TransitionPosterior:
             next_state=counts.next_state,
             records=self._records,
             unseen_rarity=np.maximum(-self._mean_rarity[:, 0], -self._largest_rarity),
-            has_unseen=(self._row_records == 0).any(axis=-1),
+            is_rare=self._is_rare,
+            strangeness_power=self._strangeness_power,
             entered=self._entered,
             unseen_deviation=self._unseen_deviation,
             usual_steps=self._usual_steps,

@@ -30,7 +30,7 @@ NEGLIGIBLE = 1e-8
 
 
 class RowLog(NamedTuple):
-    """The transitions of a log, sorted by state and action, with what unseen rows need.
+    """The transitions of a log, sorted by state and action, with what rare rows need.
 
     Attributes
     ----------
@@ -40,9 +40,11 @@ class RowLog(NamedTuple):
     records : [E]
         How many records count.
     unseen_rarity : [S]
-        Rarity of an action that was never taken in the state.
-    has_unseen : [S]
-        Whether there are such actions.
+        Rarity of an action that was never taken in the state, also used for those that hardly were.
+    is_rare : [S, A]
+        Whether an action was hardly ever taken in the state: it may lead elsewhere than others.
+    strangeness_power : float
+        Power of a uniform number that is the share of the base in the chain of such actions.
     entered : [S]
         How many records that count enter each state, at least one.
     unseen_deviation : float
@@ -55,7 +57,8 @@ class RowLog(NamedTuple):
     next_state: IntArray
     records: FloatArray
     unseen_rarity: FloatArray
-    has_unseen: BoolArray
+    is_rare: BoolArray
+    strangeness_power: float
     entered: FloatArray
     unseen_deviation: float
     usual_steps: IntArray
@@ -117,7 +120,7 @@ def _sample_lines(
 ) -> None:
     """Sample the chains of a kept state of the sampler.
 
-    For actions that were never taken they are mixed with their base, and lean.
+    For actions that were hardly ever taken they are mixed with their base, and lean.
     """
     S = len(prior.first) - 1
     z = np.empty(len(column_of_entry))
@@ -128,7 +131,7 @@ def _sample_lines(
     pull = prior.pull[kept.pull[h]]
     sample_chains(prior, kept.tables[h], pull, base, cumulative, chain, rng)
     standardise(prior, chain, z)
-    strangeness = rng.random()
+    strangeness = rng.random() ** log.strangeness_power
     unseen_lean = prior.lean[kept.lean[h]] * rng.random()
     unseen_lean += log.unseen_deviation * rng.standard_normal()
 
@@ -137,7 +140,7 @@ def _sample_lines(
         lines.first[line] = end
         s = line % S
         is_leaning = line >= S
-        if is_leaning and not log.has_unseen[s]:
+        if is_leaning and not log.is_rare[s].any():
             continue
         tilt = unseen_lean * log.unseen_rarity[s] if is_leaning else 0.0
         share = strangeness if is_leaning else 0.0
@@ -322,8 +325,7 @@ def sample_models(
             a = row % A
             start = log.first[row] + entries_of_mean * row
             if prior.is_open[s]:
-                is_seen = log.first[row + 1] > log.first[row]
-                line = s if is_seen else S + s
+                line = S + s if log.is_rare[s, a] else s
                 mass = mass_factor[i] * prior.mass[kept.mass[h, s]]
                 share = prior.share[kept.share[h, s, a]] if K else 0.0
                 _sample_row(
