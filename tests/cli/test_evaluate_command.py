@@ -92,7 +92,7 @@ def test_a_usable_estimate_is_not_marked(policy: str, shell: Shell) -> None:
     assert "unusable" not in shown.out
     assert "New policy minus others: mean and " in shown.out
     assert "Differences of at most 0.01 do not count (margin: 1 % of the range" in shown.out
-    assert "Alarm not raised: the chance of being worse than acting at random" in shown.out
+    assert "Alarm not raised: the expected difference to acting at random" in shown.out
 
 
 def test_a_margin_decides_what_matters(policy: str, shell: Shell) -> None:
