@@ -120,9 +120,11 @@ class Assumptions:
         lean as those that were taken seven times less often.
     rare_up_to : int
         An action that was taken in a state at most this often may lead elsewhere than others did.
+        In systems of more than ``list_all_up_to`` states, where nearly all rows have so few
+        records, this concerns only actions that were never taken.
     strangeness : float
         How often it does: its chain is mixed with its base by a uniform number to the power of
-        1 / (1 + strangeness), which is 1 / 2 on average without any strangeness.
+        1 / (1 + strangeness). The larger systems are as without any strangeness, 1 / 2 on average.
     unseen_lean_deviation : float
         What was seen need not hold for actions that were never taken: their lean is a uniform share
         of the others', with this standard deviation.
@@ -453,8 +455,11 @@ class TransitionPosterior:
         self._largest_rarity = assumptions.largest_rarity
         self._smallest_mass_factor = assumptions.smallest_mass_factor
         self._unseen_deviation = assumptions.unseen_lean_deviation
-        self._rare_up_to = assumptions.rare_up_to
-        self._strangeness_power = 1 / (1 + assumptions.strangeness)
+        self._rare_up_to = 0
+        self._strangeness_power = 1.0
+        if self.num_states <= assumptions.list_all_up_to:
+            self._rare_up_to = assumptions.rare_up_to
+            self._strangeness_power = 1 / (1 + assumptions.strangeness)
         self._design_effect = design_effect
         self._record_share = assumptions.record_share / design_effect
         self._records = counts.weight * self._record_share
