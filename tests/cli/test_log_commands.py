@@ -498,14 +498,15 @@ def test_explain_accounts_for_every_probability(shell: Shell, policy: str) -> No
     rows = learner.rule_.to_dict()
     for state, row in rows.items():
         content = shell("explain", policy, state, "--json").json
-        assert list(content) == ["state", "method", "measure", "in_the_long_run", "actions"]
+        assert list(content) == ["state", "method", "measure", "horizon", "actions"]
         assert content["state"] == state
         assert content["method"] == "TL"
         reasons = content["actions"]
         probabilities = {action: reason["probability"] for action, reason in reasons.items()}
         assert probabilities == pytest.approx(row)
         for reason in reasons.values():
-            assert list(reason) == ["probability", "is_allowed", "parts", "adds_up", "evidence"]
+            assert list(reason)[:4] == ["probability", "is_allowed", "parts", "adds_up"]
+            assert list(reason)[4:] == ["evidence", "value"]
             assert list(reason["parts"]) == ["records", "prior"]
             parts = math.fsum(reason["parts"].values())
             assert parts == pytest.approx(reason["probability"], rel=1e-14)

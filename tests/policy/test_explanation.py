@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ def test_an_explanation_as_plain_values() -> None:
         "state": '["cold", 1]',
         "method": "TL",
         "measure": None,
-        "in_the_long_run": False,
+        "horizon": None,
         "actions": {
             "wait": {
                 "probability": 0.25,
@@ -71,6 +72,7 @@ def test_an_explanation_as_plain_values() -> None:
                 "parts": {"records": 0.2, "prior": 0.05},
                 "adds_up": True,
                 "evidence": [{**cold, "similarity": 0.1, "share": 0.2}],
+                "value": None,
             },
             "heat": {
                 "probability": 0.75,
@@ -81,6 +83,7 @@ def test_an_explanation_as_plain_values() -> None:
                     {**warm, "similarity": 1.5, "share": 0.5},
                     {**cold, "similarity": 0.6, "share": 0.2},
                 ],
+                "value": None,
             },
         },
     }
@@ -125,7 +128,7 @@ def test_values_in_the_goals_unit_as_sentences() -> None:
         "open": Reason(0.0, False, {}, False, ()),
     }
     measure = "share of time as wanted"
-    explanation = Explanation("cold", "TL_foresight", actions, measure, in_the_long_run=True)
+    explanation = Explanation("cold", "TL_foresight", actions, measure)
     assert str(explanation).splitlines() == [
         "In cold, by TL_foresight (value: share of time as wanted in the long run):",
         "  heat  0.9",
@@ -139,7 +142,7 @@ def test_values_in_the_goals_unit_as_sentences() -> None:
         "    rests on no record",
     ]
     content = explanation.to_dict()
-    assert content["in_the_long_run"] is True
+    assert content["horizon"] is None
     assert content["measure"] == "share of time as wanted"
     assert content["actions"]["heat"]["parts"] == heat
 
@@ -183,10 +186,49 @@ def test_the_unit_is_that_of_an_evaluation(goal: Goal, terminal: str, measure: s
     columns = Columns.of("s", "a", "n", terminal=[terminal] if terminal else [])
     learner = TransferLearner(goal, method=Measured()).fit(log, columns)
     explanation = learner.explain("cold")
-    assert explanation.measure == measure == learner.evaluate(samples=50).measure
-    assert explanation.in_the_long_run == (terminal is None)
+    evaluation = learner.evaluate(samples=50)
+    assert explanation.measure == measure == evaluation.measure
+    assert explanation.horizon == evaluation.horizon
+    large = learner.explain("cold", max_states=1)
+    assert (large.measure, large.horizon) == (measure, None)
+    assert large.actions["wait"].value is None
     assert explanation.actions["wait"].parts == {VALUE: 1.0, DEVIATION: 0.5}
     assert learner.retarget(goal, "TL").explain("cold").measure is None
+
+
+def test_values_of_actions_are_those_of_an_evaluation() -> None:
+    """The rule with one action always taken in a state, evaluated as a rule of its own."""
+    table = Path(__file__).parents[2] / "examples" / "thermostat" / "log.csv"
+    learner = TransferLearner(Goal(prefer={"comfortable": 1, "warm": 0.5}), method=Measured())
+    learner.fit(table, state="room", action="did", episode="day", time="hour")
+    explanation = learner.explain("cool")
+    rules = {}
+    for action in ("heat", "idle", "vent"):
+        rules[action] = learner.rule_.probabilities.copy()
+        rules[action][2] = np.eye(3)[learner.rule_.actions.index(action)]
+    evaluation = learner.evaluate(samples=200, rules=rules, learned_from_log=False)
+    for name in rules:
+        value = explanation.actions[name].value
+        assert value is not None
+        assert value.mean == pytest.approx(evaluation.values[name].mean, abs=1e-4)
+        difference = -evaluation.differences[f"to_{name}"].mean
+        assert value.difference == pytest.approx(difference, abs=1e-4)
+        assert 0 < value.difference_deviation < value.deviation
+    words = str(explanation)
+    assert "(value ± standard deviation: share of time as wanted, over 11 epochs)" in words
+    best = explanation.actions["heat"].value
+    assert best is not None
+    line = f"value {best.mean:.3f} ± {best.deviation:.3f}, compared with the rule"
+    assert f"{line} {best.difference:+.3f} ± {best.difference_deviation:.3f}" in words
+
+
+def test_actions_that_are_not_allowed_have_no_value() -> None:
+    log = {"s": ["cold", "cold"], "a": ["heat", "wait"], "n": ["warm", "cold"]}
+    goal = Goal(prefer="warm", forbid=[("cold", "wait")])
+    learner = TransferLearner(goal, method=Measured()).fit(log, Columns.of("s", "a", "n"))
+    actions = learner.explain("cold").actions
+    assert actions["wait"].value is None
+    assert actions["heat"].value is not None
 
 
 # From a plan.

@@ -167,11 +167,10 @@ class Criterion:
         )
 
 
-def measure_of(goal: Goal, log: TransitionCounts) -> tuple[str, bool]:
-    """Name of the value by which a goal judges rules over a log; whether it is a mean over time."""
+def measure_of(goal: Goal, log: TransitionCounts) -> str:
+    """Name of the value by which a goal judges rules over a log's labels."""
     utility = goal.score(log.states, log.actions)
-    until_end = _counts_until_end(goal, utility, log)
-    return _measure(goal, utility, until_end), not until_end
+    return _measure(goal, utility, _counts_until_end(goal, utility, log))
 
 
 def _counts_until_end(goal: Goal, utility: FloatArray, log: TransitionCounts) -> bool:

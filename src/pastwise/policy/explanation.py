@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from pastwise._display import decimals
 from pastwise._numerics.arrays import FloatArray
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import Label, key_of
+from pastwise.evaluation.actions import ActionValue
 from pastwise.methods.base import BORROWED, DEVIATION, EXAMPLE, RECORDS, VALUE, Plan
 
 
@@ -74,6 +76,8 @@ class Reason:
     evidence : tuple of TransitionEvidence
         The transitions behind the part `RECORDS`, or behind the value; largest share first. Empty
         where the parts add up without records.
+    value : ActionValue, optional
+        What an evaluation says of the rule with this action always taken in the state.
     """
 
     probability: float
@@ -81,6 +85,7 @@ class Reason:
     parts: Mapping[str, float]
     adds_up: bool
     evidence: tuple[TransitionEvidence, ...]
+    value: ActionValue | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; None for a part that rules the action out."""
@@ -93,6 +98,7 @@ class Reason:
             "parts": parts,
             "adds_up": self.adds_up,
             "evidence": [each.to_dict() for each in self.evidence],
+            "value": None if self.value is None else self.value.to_dict(),
         }
 
     def lines(self, digits: int = 3) -> Iterator[str]:
@@ -107,6 +113,9 @@ class Reason:
             yield "not allowed by the goal"
         if self.adds_up:
             yield from self._lines_of_shares()
+        elif self.value is not None:
+            yield self._judged_line(self.value)
+            yield self._records_line()
         elif VALUE in self.parts and DEVIATION in self.parts:
             yield self._value_line(digits)
             yield self._records_line()
@@ -119,6 +128,19 @@ class Reason:
         for name, share in self.parts.items():
             if name != RECORDS:
                 yield f"{share:.4g} from the {name}"
+
+    def _judged_line(self, value: ActionValue) -> str:
+        """Such as: value 0.551 ± 0.041, compared with the rule -0.022 ± 0.012; the past's ..."""
+        digits = decimals([value.mean])
+        line = (
+            f"value {value.mean:.{digits}f} ± {value.deviation:.{digits}f}, compared with the rule "
+            f"{value.difference:+.{digits}f} ± {value.difference_deviation:.{digits}f}"
+        )
+        deviation = self.parts.get(DEVIATION, 0.0)
+        if EXAMPLE in self.parts and deviation > 0:
+            in_deviations = self.parts[EXAMPLE] / deviation
+            line += f"; the past's example adds {in_deviations:+.2f} deviations"
+        return line
 
     def _value_line(self, digits: int) -> str:
         """Such as: value 0.551, standard deviation 0.012; the past's example adds +0.002."""
@@ -211,16 +233,16 @@ class Explanation:
     actions : reasons by action
     measure : str, optional
         What the values measure, as in an evaluation; None where no part has a unit.
-    in_the_long_run : bool
-        Whether values are means over many epochs, so that one decision changes them little;
-        otherwise they are totals until the end of an episode.
+    horizon : int, optional
+        Number of epochs that the values are about, at most; absent for the values of the plan
+        itself, which looks at the long run.
     """
 
     state: Label
     method: str
     actions: Mapping[Label, Reason]
     measure: str | None = None
-    in_the_long_run: bool = False
+    horizon: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; labels by their keys."""
@@ -229,15 +251,17 @@ class Explanation:
             "state": key_of(self.state),
             "method": self.method,
             "measure": self.measure,
-            "in_the_long_run": self.in_the_long_run,
+            "horizon": self.horizon,
             "actions": reasons,
         }
 
     def __str__(self) -> str:
         unit = ""
-        if self.measure is not None:
-            when = " in the long run" if self.in_the_long_run else ""
-            unit = f" (value: {self.measure}{when})"
+        if self.measure is not None and self.horizon is None:
+            unit = f" (value: {self.measure} in the long run)"
+        elif self.measure is not None:
+            epochs = "1 epoch" if self.horizon == 1 else f"{self.horizon:,} epochs"
+            unit = f" (value ± standard deviation: {self.measure}, over {epochs})"
         lines = [f"In {key_of(self.state)}, by {self.method}{unit}:"]
         digits = self._digits()
         by_probability = sorted(self.actions.items(), key=lambda item: -item[1].probability)

@@ -30,6 +30,7 @@ from pastwise.errors import (
     NotFittedError,
     ParameterError,
 )
+from pastwise.evaluation.actions import action_values
 from pastwise.evaluation.criterion import measure_of
 from pastwise.evaluation.estimate import DEFAULT_OPTIONS, Estimate, EstimateOptions
 from pastwise.evaluation.evaluate import MAX_STATES, evaluate_rule, require_state_limit
@@ -491,12 +492,20 @@ class TransferLearner:
             prior_count = getattr(policy.settings.method, "prior_count", None)
         return prior_concentration(policy.ideal, prior_count)
 
-    def explain(self, state: Label, action: Label | None = None) -> Explanation:
+    def explain(
+        self, state: Label, action: Label | None = None, *, max_states: int = 300
+    ) -> Explanation:
         """Why each action, or one, has its probability in a state.
 
-        With TL: which past transitions carry how much of it. With a planner: the value of the
-        action in the goal's own unit, its standard deviation, what the past's example adds, and
-        the transitions that the value rests on.
+        With TL: which past transitions carry how much of it. With a planner: the value of the rule
+        if the action is always taken there, with its standard deviation and measured as `evaluate`
+        does it; what the past's example adds; and the transitions that the value rests on.
+
+        Parameters
+        ----------
+        max_states : int
+            In larger systems values are those of the plan itself, because sampling models takes
+            seconds there.
         """
         policy = self._fitted
         states = policy.log.states
@@ -507,8 +516,25 @@ class TransferLearner:
         method = policy.settings.method.name
         if not policy.plan_at(s).is_measured:
             return Explanation(states.labels[s], method, reasons)
-        measure, is_mean = measure_of(policy.settings.goal, policy.log)
-        return Explanation(states.labels[s], method, reasons, measure, is_mean)
+        counts = self.counts_.total()
+        goal = policy.settings.goal
+        if len(states) > max_states or counts.num_records == 0:
+            return Explanation(states.labels[s], method, reasons, measure_of(goal, counts))
+
+        # Values of the allowed actions, as an evaluation has them.
+        allowed = [label for label, reason in reasons.items() if reason.is_allowed]
+        values, criterion = action_values(
+            policy.plan().rule,
+            s,
+            [actions.index(label) for label in allowed],
+            goal,
+            counts,
+            allowed=policy.ideal.allowed,
+            episodes=policy.episodes,
+        )
+        for label, value in zip(allowed, values, strict=True):
+            reasons[label] = replace(reasons[label], value=value)
+        return Explanation(states.labels[s], method, reasons, criterion.measure, criterion.horizon)
 
     def evaluate(
         self,
