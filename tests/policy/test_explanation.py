@@ -133,7 +133,7 @@ def test_values_in_the_goals_unit_as_sentences() -> None:
         "In cold, by TL_foresight (value: share of time as wanted in the long run):",
         "  heat  0.9",
         "    value 0.551, standard deviation 0.012; the past's example adds +0.002",
-        "    4 records, which led 3 to warm, 1 to cold; 8.31 % of the value rests on other rows",
+        "    4 records that led: 3 to warm, 1 to cold; 8.31 % of the value rests on other rows",
         "  wait  0.1",
         "    value 12.500, standard deviation 2.000; habit adds -0.250",
         "    0 records",

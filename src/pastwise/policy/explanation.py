@@ -153,12 +153,12 @@ class Reason:
         return line
 
     def _records_line(self) -> str:
-        """Such as: 32 records: 15 led to comfortable, 17 to cool; 8 % rests on other rows."""
+        """Such as: 32 records that led: 15 to comfortable, 17 to cool; 8 % of the value ..."""
         number = sum(each.records for each in self.evidence)
         line = f"{number:,} {'record' if number == 1 else 'records'}"
         if self.evidence:
             targets = [f"{each.records:,} to {key_of(each.next_state)}" for each in self.evidence]
-            line += f", which led {', '.join(targets)}"
+            line += f" that led: {', '.join(targets)}"
         if BORROWED in self.parts:
             line += f"; {100 * self.parts[BORROWED]:.3g} % of the value rests on other rows"
         return line
