@@ -436,6 +436,11 @@ class TransitionCounts:
         sums = np.array(list(added.values()))
         return self._append(keys, sums[:, 0].astype(np.int64), sums[:, 1], sums[:, 2])
 
+    def with_keys(self, key: IntArray) -> TransitionCounts:
+        """The same with further records of weight 1, by their keys [records]."""
+        ones = np.ones(len(key))
+        return self._append(key, ones.astype(np.int64), ones, ones)
+
     def _append(
         self, key: IntArray, records: IntArray, weight: FloatArray, weight_squared: FloatArray
     ) -> TransitionCounts:

@@ -12,7 +12,7 @@ from pastwise.methods.tl import TL
 from pastwise.methods.tl_explore import TLExplore
 from pastwise.methods.fpd_learn import FPDLearn
 from pastwise.methods.fpd import FPD
-from pastwise.methods.foresight import Optimism, Pessimism, TLForesight
+from pastwise.methods.foresight import TLForesight
 from pastwise.methods.baselines import Clone, Rand, Scripted
 # isort: on
 
@@ -24,8 +24,6 @@ __all__ = [
     "FPDLearn",
     "LiveRows",
     "Method",
-    "Optimism",
-    "Pessimism",
     "Plan",
     "Rand",
     "Scripted",

@@ -1,183 +1,229 @@
-"""Dirichlet posterior of the transitions: mean and variance of any function of the next state.
+"""Dirichlet posterior of the transitions: expectations and closed loops, for systems of any size.
 
-Each row of the transition model has a Dirichlet posterior, made of its counts and of a prior whose
-mass and mean are inferred from the log (`prior`): the hierarchy that evaluation samples from, in
-closed form. The posterior of a small system is a tensor of concentrations; that of a large one
-stays sparse.
+The row of a state and an action has a Dirichlet posterior, made of its records and of a prior whose
+mass m and mean are inferred from the log (`prior`): the hierarchy that evaluation samples from, in
+closed form. The mean row is
+
+    (records + m * prior mean) / (number of records + m).
+
+Nothing is stored per row but its records: the prior's mean is put together from the chain of each
+state, the moves of each action and a distribution that all rows share. So one implementation serves
+single logs and batches, small and large systems.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import prod
-from typing import Protocol
 
 import numpy as np
 
-from pastwise._numerics.arrays import FloatArray, IntArray, batch_index, entries, group_sum
+from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, group_sum, normalise
 from pastwise._numerics.checks import require_memory
-from pastwise.data.counts import TransitionCounts
-from pastwise.data.live_counts import LiveCounts
-from pastwise.models.hierarchy import DENSE_STATES
-from pastwise.models.prior import RowPrior
-from pastwise.models.rows import SparseRows
+from pastwise.data.counts import TransitionCounts, flat_key
+from pastwise.models.prior import ENTERED, MOVE, NO_TABLES, UNIFORM, RowPrior, Tables
+
+MOST_MOVES = 5_000_000
+"""Most transitions that the moves of all states may have together. Logs with more, such as those of
+many states in no particular order, leave moves out."""
+
+REFIT_GROWTH = 1.3
+"""The prior's numbers are inferred anew after the number of observed records has grown by this
+factor, and by five records; chains and pools always count all records."""
 
 
-class Belief(Protocol):
+class Belief:
     """Dirichlet posterior of the row of every state and action.
 
-    Leading axes are independent systems.
-    """
+    Leading axes of the log are flattened to N independent systems.
 
-    @property
-    def weight(self) -> FloatArray:
-        """Total concentration of each row, its records and the prior's mass: [..., S, A]."""
-        ...
-
-    def moments(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of values(next_state) under the mean row.
-
-        [..., S] -> [..., S, A] twice.
-        """
-        ...
-
-    def moments_each(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of values(state, action, next_state) under the mean row.
-
-        [1 or S, 1 or A, S] -> [..., S, A] twice.
-        """
-        ...
-
-    def observe(self, state: IntArray, action: IntArray, next_state: IntArray) -> None:
-        """Add one record to each system: arrays [...]."""
-        ...
-
-
-def belief_from(counts: TransitionCounts, *, dense_up_to: int = DENSE_STATES) -> Belief:
-    """The posterior after a log.
-
-    Parameters
+    Attributes
     ----------
-    counts : TransitionCounts
-    dense_up_to : int
-        Up to this many states, and for several logs, the posterior is dense; see
-        `hierarchy.DENSE_STATES`.
-    """
-    if len(counts.states) <= dense_up_to or counts.shape:
-        return DenseBelief(counts)
-    return SparseBelief(counts)
-
-
-class DenseBelief:
-    """A posterior as a tensor of concentrations [..., S, A, S].
-
-    New records add to the concentrations; the prior stays that of the log at the start.
+    num_systems, num_states, num_actions : int
+        N, S and A.
+    records : [N, S, A]
+        Records of each row.
+    mass : [N, 1, 1]
+        Mass of the prior, in records.
+    weight : [N, S, A]
+        Total concentration of each row: its records and the mass.
     """
 
     def __init__(self, counts: TransitionCounts) -> None:
-        num_states = len(counts.states)
-        shape = (*counts.shape, num_states, len(counts.actions), num_states)
-        require_memory(
-            "a belief of each of several logs", shape, "take the logs one by one, or their total()"
-        )
-        prior = RowPrior.of(counts)
-        background = prior.mass[..., None, None] * prior.table()
-        records = group_sum(counts.key, counts.weight, prod(shape)).reshape(shape)
-        self._concentration = records + background[..., None, :]
-        self._batch_index = batch_index(counts.shape)
-        self.weight = self._concentration.sum(axis=-1)
+        self.num_systems = prod(counts.shape)
+        self.num_states = len(counts.states)
+        self.num_actions = len(counts.actions)
+        self._observed: list[IntArray] = []
+        self._num_observed = 0
+        self._refitted_at = 0
+        self._count(counts, RowPrior.of(counts))
 
-    def moments(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of values(next_state): [..., S] -> [..., S, A] twice."""
-        return self.moments_each(values[..., None, None, :])
+    def _count(self, counts: TransitionCounts, prior: RowPrior) -> None:
+        """Compute the posterior of a log under a prior."""
+        self._counts = counts
+        self._prior = prior
+        shape = (self.num_systems, self.num_states, self.num_actions)
+        self.records = counts.by_state_action(counts.weight).reshape(shape)
+        self.mass = prior.mass[:, None, None]
+        self.weight = self.records + self.mass
 
-    def moments_each(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of values(state, action, next_state).
+        # The chain of each state, and how much of the prior's mean it is.
+        tables = Tables.of(counts, prior.mass)
+        pair, _, of_pair = tables.pair
+        self._pair_state = pair // self.num_states
+        self._pair_next = pair % self.num_states
+        self._pair_share = of_pair / np.maximum(tables.of_state[self._pair_state], NO_TABLES)
+        of_state = tables.of_state.reshape(shape[:2])
+        self._chain_share = (of_state / (of_state + prior.pull[:, None]))[..., None]
 
-        [..., 1 or S, 1 or A, S] -> [..., S, A] twice.
-        """
-        mean = self._mean(values)
-        mean_square = self._mean(values**2)
-        return mean, np.maximum(mean_square - mean**2, 0.0)
+        # Shares of the pools, as far as an action has moves.
+        moves = tables.moves
+        total_moves = moves.sum(axis=-1, keepdims=True)
+        has_moves = total_moves[..., 0] > NO_TABLES
+        distinct_moves = np.count_nonzero(moves) * self.num_states
+        if distinct_moves > MOST_MOVES:
+            has_moves = np.zeros_like(has_moves)
+        shares = np.repeat(prior.shares[:, None], self.num_actions, axis=1)
+        shares[..., MOVE] *= has_moves
+        shares = normalise(shares)[:, None] * (1 - self._chain_share)[..., None]
 
-    def _mean(self, values: FloatArray) -> FloatArray:
-        """Mean of values [..., 1 or S, 1 or A, S]: [..., S, A]."""
-        total = np.einsum("...san,...san->...sa", self._concentration, values)
+        # What all rows share: where records lead, and anywhere.
+        entered = tables.entered + np.where(tables.entered.any(axis=1), 0.0, 1.0)[:, None]
+        self._entered = normalise(entered)
+        self._entered_share = shares[..., ENTERED]
+        self._uniform_share = shares[..., UNIFORM]
+
+        # The moves.
+        self._move_share = shares[..., MOVE]
+        moves = moves * has_moves[..., None] / np.maximum(total_moves, NO_TABLES)
+        self._staying = tables.staying(moves)
+        self._move_row, self._move_next, self._move = self._moves_of_rows(moves)
+
+    def _moves_of_rows(self, moves: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+        """The moves [N, A, 2 S - 1] of each row: row, next state and probability, [moves]."""
+        S = self.num_states
+        system, action, place = np.nonzero(moves)
+        state = np.arange(S)[:, None]
+        next_state = state + (place - (S - 1))
+        is_inside = (next_state >= 0) & (next_state < S)
+        row = (system * S + state) * self.num_actions + action
+        probability = np.broadcast_to(moves[system, action, place], row.shape)
+        return row[is_inside], next_state[is_inside], probability[is_inside]
+
+    # New records.
+
+    def observe(self, state: IntArray, action: IntArray, next_state: IntArray) -> None:
+        """Add one record to each system: arrays [...]."""
+        system = np.arange(self.num_systems).reshape(self._counts.shape)
+        key = flat_key(system, state, action, next_state, self.num_states, self.num_actions)
+        self._observed.append(key.ravel())
+        self._num_observed += 1
+
+    def refresh(self) -> None:
+        """Count the records that were observed since the last time."""
+        if not self._observed:
+            return
+        key = np.concatenate(self._observed)
+        self._observed.clear()
+        counts = self._counts.with_keys(key)
+        prior = self._prior
+        if self._num_observed >= REFIT_GROWTH * self._refitted_at + 5:
+            prior = RowPrior.of(counts, rounds=1, start=prior)
+            self._refitted_at = self._num_observed
+        self._count(counts, prior)
+
+    # Expectations.
+
+    def _per_row(self, row: IntArray, values: FloatArray) -> FloatArray:
+        """Sum of values over the rows: [n] -> [N, S, A]."""
+        return group_sum(row, values, self.weight.size).reshape(self.weight.shape)
+
+    def _at(self, values: FloatArray, row: IntArray, next_state: IntArray) -> FloatArray:
+        """Values [N, S] or [N, S, A, S] at the transitions of some rows: [n]."""
+        if values.ndim == 2:
+            return values[row // (self.num_states * self.num_actions), next_state]
+        return values.reshape(-1, self.num_states)[row, next_state]
+
+    def of_records(self, values: FloatArray) -> FloatArray:
+        """Sum of values over the records of each row: [N, S] or [N, S, A, S] -> [N, S, A]."""
+        counts = self._counts
+        at_cells = self._at(values, counts.row, counts.next_state)
+        return self._per_row(counts.row, counts.weight * at_cells)
+
+    def of_prior(self, values: FloatArray) -> FloatArray:
+        """Mean of values under the prior of each row: [N, S] or [N, S, A, S] -> [N, S, A]."""
+        mean = self._of_chains(values) * self._chain_share
+
+        # Pools that all rows share.
+        of_entered = np.einsum("n...s,ns->n...", values, self._entered)
+        of_uniform = values.mean(axis=-1)
+        if values.ndim == 2:
+            of_entered = of_entered[:, None, None]
+            of_uniform = of_uniform[:, None, None]
+        mean = mean + self._entered_share * of_entered + self._uniform_share * of_uniform
+
+        # Moves.
+        at_moves = self._at(values, self._move_row, self._move_next)
+        moved = self._per_row(self._move_row, self._move * at_moves)
+        if values.ndim == 2:
+            at_own_state = values[:, :, None]
+        else:
+            at_own_state = np.einsum("nsas->nsa", values)
+        return np.asarray(mean + self._move_share * (moved + self._staying * at_own_state))
+
+    def _of_chains(self, values: FloatArray) -> FloatArray:
+        """Mean of values under each state's chain: [N, S] or [N, S, A, S] -> [N, S, 1 or A]."""
+        size = self.num_systems * self.num_states
+        if values.ndim == 2:
+            system = self._pair_state // self.num_states
+            seen = self._pair_share * values[system, self._pair_next]
+            return group_sum(self._pair_state, seen, size).reshape(-1, self.num_states, 1)
+        by_state = values.reshape(size, self.num_actions, self.num_states)
+        columns = []
+        for action in range(self.num_actions):
+            seen = self._pair_share * by_state[self._pair_state, action, self._pair_next]
+            columns.append(group_sum(self._pair_state, seen, size))
+        return np.stack(columns, axis=-1).reshape(-1, self.num_states, self.num_actions)
+
+    def mean(self, values: FloatArray) -> FloatArray:
+        """Mean of values under the mean row: [N, S] or [N, S, A, S] -> [N, S, A]."""
+        total = self.of_records(values) + self.mass * self.of_prior(values)
         return np.asarray(total / self.weight)
 
-    def observe(self, state: IntArray, action: IntArray, next_state: IntArray) -> None:
-        """Add one record to each system: arrays [...]."""
-        self._concentration[(*self._batch_index, state, action, next_state)] += 1.0
-        self.weight[(*self._batch_index, state, action)] += 1.0
+    def closed_loop(self, rule: FloatArray) -> FloatArray:
+        """p(next state | state) of the mean rows under a rule: [N, S, A] -> [N, S, S]."""
+        S = self.num_states
+        shape = (self.num_systems, S, S)
+        require_memory("a plan", shape, "join states into fewer")
+        by_weight = rule / self.weight
+        by_prior = self.mass * by_weight
 
-
-class SparseBelief:
-    """A posterior as sparse counts.
-
-    The mean row is (count + mass * prior mean) / (records + mass). New records are kept apart; they
-    are counted, and the prior is inferred anew, when the posterior is next used.
-    """
-
-    def __init__(self, counts: TransitionCounts) -> None:
-        self._count(counts)
-
-    def _count(self, counts: TransitionCounts) -> None:
-        """Compute the posterior of a log."""
-        self._counts = counts
-        self._live = LiveCounts(counts)
-        self._is_stale = False
-
-        # The counts as a matrix [S * A, S].
-        num_states = len(counts.states)
-        num_rows = num_states * len(counts.actions)
-        first = np.searchsorted(counts.row, np.arange(num_rows + 1))
-        self._rows = SparseRows(first, counts.next_state, counts.weight, num_states)
-
-        # The prior.
-        self._prior = RowPrior.of(counts)
-        self._mass = float(self._prior.mass)
-        self._weight = counts.by_state_action(counts.weight) + self._mass
-
-    def _refresh(self) -> None:
-        """Count the new records, if there are any."""
-        if self._is_stale:
-            self._count(self._live.counts())
-
-    @property
-    def weight(self) -> FloatArray:
-        """Total concentration of each row: [S, A]."""
-        self._refresh()
-        return self._weight
-
-    def moments(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of values(next_state): [S] -> [S, A] twice."""
-        self._refresh()
-        powers = np.stack([values, values**2], axis=-1)
-        total = (self._rows.matrix @ powers).reshape(*self._weight.shape, 2)
-        total += self._mass * self._prior.mean(powers)[:, None]
-        means = total / self._weight[..., None]
-        mean = means[..., 0]
-        mean_square = means[..., 1]
-        return mean, np.maximum(mean_square - mean**2, 0.0)
-
-    def moments_each(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of values(state, action, next_state).
-
-        [1 or S, 1 or A, S] -> [S, A] twice.
-        """
-        self._refresh()
-        mean = self._mean_each(values)
-        mean_square = self._mean_each(values**2)
-        return mean, np.maximum(mean_square - mean**2, 0.0)
-
-    def _mean_each(self, values: FloatArray) -> FloatArray:
-        """Mean of values [1 or S, 1 or A, S]: [S, A]."""
+        # Records and moves.
         counts = self._counts
-        seen = entries(values, counts.state, counts.action, counts.next_state)
-        total = counts.by_state_action(counts.weight * seen)
-        prior_mean = self._prior.mean_each(values, len(counts.actions))
-        return np.asarray((total + self._mass * prior_mean) / self._weight)
+        pair = counts.row // self.num_actions * S + counts.next_state
+        loop = group_sum(pair, counts.weight * by_weight.ravel()[counts.row], prod(shape))
+        by_move = by_prior * self._move_share
+        if len(self._move):
+            pair = self._move_row // self.num_actions * S + self._move_next
+            loop += group_sum(pair, self._move * by_move.ravel()[self._move_row], prod(shape))
+        own_state = np.arange(self.num_systems * S) * S + np.tile(np.arange(S), self.num_systems)
+        loop[own_state] += (by_move * self._staying).sum(axis=-1).ravel()
 
-    def observe(self, state: IntArray, action: IntArray, next_state: IntArray) -> None:
-        """Add one record."""
-        self._live.add(int(state), int(action), int(next_state), 1.0)
-        self._is_stale = True
+        # Chains.
+        by_chain = (by_prior * self._chain_share).sum(axis=-1).ravel()
+        pair = self._pair_state * S + self._pair_next
+        loop[pair] += self._pair_share * by_chain[self._pair_state]
+
+        # Pools that all rows share.
+        loop = loop.reshape(shape)
+        loop += (by_prior * self._uniform_share).sum(axis=-1)[..., None] / S
+        by_entered = (by_prior * self._entered_share).sum(axis=-1)
+        loop += by_entered[..., None] * self._entered[:, None]
+        return np.asarray(loop)
+
+    @cached_property
+    def is_open(self) -> BoolArray:
+        """Whether an episode goes on in each state: [S]."""
+        is_open = np.ones(self.num_states, dtype=bool)
+        is_open[self._counts.terminal] = False
+        return is_open

@@ -1,304 +1,89 @@
 r"""The prior of the rows of a transition model, in closed form: what a planner uses.
 
 It is the hierarchy of `hierarchy` with single numbers in the place of samples. The row of each
-state and action has the prior :math:`\mathrm{Dirichlet}(m\,b_s)`: a *mass* m, in records, and a
-mean b. Two hypotheses about the mean are weighed:
-
-- rows are *unrelated*: b is uniform;
-- rows of a state are *related*: b is the chain of the state, where it leads after any action,
+state and action has the prior :math:`\mathrm{Dirichlet}(m\,b_{sa})`: a *mass* m, in records, and a
+mean that backs off from the state to the whole log,
 
 .. math::
 
-    c_s = \frac{n_s + \kappa\, g_s}{\sum_k n_{sk} + \kappa},
+    b_{sa} = \lambda_s\, c_s + (1 - \lambda_s) \sum_j w_j\, g^{(j)}_{sa} ,
+    \qquad \lambda_s = \frac{t_s}{t_s + \kappa} .
 
-with the records :math:`n_s` of the state by next state, a base measure :math:`g_s` and its pull
-:math:`\kappa`. With counts :math:`n_k` of a row and :math:`n = \sum_k n_k`, the log has the
-Dirichlet-multinomial likelihood
+- :math:`c_s` is the *chain* of the state: where it leads, after any action.
+- The *pools* :math:`g^{(j)}` are: uniform; where the log's records lead; and *the same move
+  elsewhere*: the displacement of the state's index under the action, from all states. What would
+  leave the range of states stays. Where the order of states means nothing, the log gives the move
+  no share.
+- :math:`t_s` are the *tables* of the state (a term of the Chinese restaurant franchise): how many
+  of its records the prior led to, not the row's earlier records. A row of n records has n m / (n +
+  m) of them, so that a row that was seen often does not drown the others.
+
+The mass m, the pull :math:`\kappa` of the pools and their shares w maximise the likelihood of the
+log,
 
 .. math::
 
     \prod_{\text{rows}} \frac{\Gamma(m)}{\Gamma(m + n)}
     \prod_k \frac{\Gamma(m b_k + n_k)}{\Gamma(m b_k)} ,
 
-where the chain of a row is that of the other rows of its state: a prior made of the row's own
-records would confirm itself. The likelihood weighs the masses of a grid and the two hypotheses.
-The prior has the mean of b, and the geometric mean of m.
+where chain and pools of a row are those of the other rows: a prior made of the row's own records
+would confirm itself. Shares and mass have the expected tables as their EM step (Minka, *Estimating
+a Dirichlet distribution*, 2000); the pull is the best of a small grid.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import log, prod
+from math import prod
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, psi
 
 from pastwise._numerics.arrays import FloatArray, IntArray, group_sum, normalise
 from pastwise.data.counts import TransitionCounts
-from pastwise.models.hierarchy import (
-    DEFAULT_ASSUMPTIONS,
-    Assumptions,
-    base_measures,
-    neighbourhoods,
-)
-from pastwise.models.rows import SparseRows
 
-# Chains.
+PULLS = (1.0, 3.0, 10.0, 1e5)
+"""Pulls of the pools, in tables: from chains that count almost alone to chains that do not count.
+"""
 
+UNIFORM, ENTERED, MOVE = range(3)
+"""Places of the pools."""
 
-@dataclass(frozen=True, eq=False)
-class Chains:
-    """Where each state leads after any action: records, and a base measure with a pull.
+SMALLEST = 1e-12
+"""Smallest concentration; what underflows below it counts as this."""
 
-    Leading axes of the log are flattened: there are N systems.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Leading axes.
-    num_states : int
-    state : [pairs]
-        System and state of each distinct pair of state and next state: system * S + state.
-    next_state : [pairs]
-    records : [pairs]
-    state_records : [N * S]
-        Records of each state.
-    base : [N, 1 or S, S]
-        Base measures, of each state or common to all.
-    pull : float
-        Weight of the base measure, in records.
-    """
-
-    shape: tuple[int, ...]
-    num_states: int
-    state: IntArray
-    next_state: IntArray
-    records: FloatArray
-    state_records: FloatArray
-    base: FloatArray
-    pull: float
-
-    @classmethod
-    def of(
-        cls,
-        counts: TransitionCounts,
-        *,
-        pull: float | None = None,
-        neighbourhoods_up_to: int = 150,
-        assumptions: Assumptions = DEFAULT_ASSUMPTIONS,
-    ) -> Chains:
-        """The chains of a log.
-
-        Parameters
-        ----------
-        counts : TransitionCounts
-            With leading axes, the logs of independent systems.
-        pull : float, optional
-            The geometric mean of ``assumptions.pulls`` by default.
-        neighbourhoods_up_to : int
-            Up to this many states, the base measure of a state is half its neighbourhood. Larger
-            systems have a common base measure: a plan uses the base in every epoch, and a table of
-            150 states costs it less than its records do.
-        assumptions : Assumptions
-        """
-        num_states = len(counts.states)
-        num_systems = prod(counts.shape)
-        if pull is None:
-            pull = float(np.exp(np.log(assumptions.pulls).mean()))
-
-        # Records of each state and next state.
-        system_and_state = counts.row // len(counts.actions)
-        pair, place = np.unique(
-            system_and_state * num_states + counts.next_state, return_inverse=True
-        )
-        records = group_sum(place, counts.weight, len(pair))
-        state = pair // num_states
-        next_state = pair % num_states
-
-        # The most cautious base measure: a bit of everything.
-        if num_states <= neighbourhoods_up_to:
-            size = num_systems * num_states * num_states
-            pooled = group_sum(pair, records, size).reshape(num_systems, num_states, num_states)
-            near = neighbourhoods(pooled, counts.terminal)
-            base = base_measures(pooled, near, assumptions)[-1]
-        else:
-            place_entered = (state // num_states) * num_states + next_state
-            entered = group_sum(place_entered, records, num_systems * num_states)
-            entered = entered.reshape(num_systems, 1, num_states)
-            base = 0.5 * normalise(entered + 1 / num_states) + 0.5 / num_states
-        state_records = group_sum(state, records, num_systems * num_states)
-        return cls(counts.shape, num_states, state, next_state, records, state_records, base, pull)
-
-    def _base_at(self, state: IntArray, next_state: IntArray) -> FloatArray:
-        """The base measure at some pairs: [n]."""
-        system, line = np.divmod(state, self.num_states)
-        return np.asarray(self.base[system, np.minimum(line, self.base.shape[1] - 1), next_state])
-
-    def without_own_row(self, counts: TransitionCounts) -> FloatArray:
-        """Probability of each distinct transition by the other rows of its state: [distinct]."""
-        state = counts.row // len(counts.actions)
-        pair = np.searchsorted(
-            self.state * self.num_states + self.next_state,
-            state * self.num_states + counts.next_state,
-        )
-        row_records = counts.by_state_action(counts.weight).ravel()
-        others = np.maximum(self.records[pair] - counts.weight, 0.0)
-        others_total = np.maximum(self.state_records[state] - row_records[counts.row], 0.0)
-        base = self._base_at(state, counts.next_state)
-        return np.asarray((others + self.pull * base) / (others_total + self.pull))
-
-    def table(self) -> FloatArray:
-        """The chains in dense form: [..., S, S]."""
-        S = self.num_states
-        num_systems = prod(self.shape)
-        pooled = group_sum(self.state * S + self.next_state, self.records, num_systems * S * S)
-        total = self.state_records.reshape(num_systems, S, 1) + self.pull
-        table = (pooled.reshape(num_systems, S, S) + self.pull * self.base) / total
-        return np.asarray(table).reshape(*self.shape, S, S)
-
-    @cached_property
-    def _rows(self) -> SparseRows:
-        """The records of a single system: [S, S]."""
-        first = np.searchsorted(self.state, np.arange(self.num_states + 1))
-        return SparseRows(first, self.next_state, self.records, self.num_states)
-
-    def mean(self, values: FloatArray) -> FloatArray:
-        """E[values(next_state)] of k functions in a single system: [S, k] -> [S, k]."""
-        total = np.asarray(self._rows.matrix @ values)
-        total += self.pull * (self.base[0] @ values)
-        total /= (self.state_records + self.pull)[:, None]
-        return total
-
-    def mean_of_table(self, values: FloatArray) -> FloatArray:
-        """E[values(state, next_state)] in a single system: [1 or S, S] -> [S]."""
-        if len(values) == 1:
-            return self.mean(values[0][:, None])[:, 0]
-        recorded = self._rows.matrix.multiply(values).sum(axis=1, dtype=np.float64)
-        base = np.einsum("sn,sn->s", np.broadcast_to(self.base[0], values.shape), values)
-        return np.asarray((recorded + self.pull * base) / (self.state_records + self.pull))
-
-
-# Mass and hypothesis.
-
-
-def prior_masses(
-    num_states: int,
-    *,
-    largest: float = 30.0,
-    largest_background: float = 2.0,
-    smallest: float = 0.05,
-    number: int = 13,
-) -> FloatArray:
-    """The masses that a prior may have, in records, growing by a constant factor: [number].
-
-    Parameters
-    ----------
-    num_states : int
-    largest : float
-        Largest mass of a row. A plan acts on one number for every row, so the grid ends earlier
-        than that of `Assumptions`: with a mass of hundreds, what a row has seen would hardly move
-        the plan, and nothing would be left to explore. Without this end TL_foresight lost three
-        visits of 46 in the paper's study, after a past with another goal.
-    largest_background : float
-        Largest mass per next state: 2 is twice the uniform prior, which matters below 15 states.
-    smallest : float
-        Smallest mass: with 0.05 records a single observation outweighs the prior 20 times, so that
-        still smaller masses make no difference.
-    number : int
-        Size of the grid. Neighbours differ by a factor of 1.7 at most; a log hardly distinguishes
-        them, and the mean over the grid lies between them.
-    """
-    return np.geomspace(smallest, min(largest, largest_background * num_states), number)
-
-
-def prior_log_likelihood(
-    counts: TransitionCounts, mass: FloatArray, base: FloatArray | float
-) -> FloatArray:
-    """Log-likelihood of the log for each mass of the prior: [..., grid].
-
-    Parameters
-    ----------
-    counts : TransitionCounts
-        With leading axes, the logs of independent systems.
-    mass : [grid]
-    base : [distinct] or float
-        Probability of each distinct transition under the prior's mean, or of all of them.
-    """
-    num_systems = prod(counts.shape)
-    rows_per_system = len(counts.states) * len(counts.actions)
-
-    # Gamma(m) / Gamma(m + n) of every row that has records.
-    row_total = counts.by_state_action(counts.weight).ravel()
-    row = np.flatnonzero(row_total)
-    of_rows = _log_rising(mass, row_total[row], row // rows_per_system, num_systems)
-
-    # Transitions seen once, most of a large log: Gamma(m b + 1) / Gamma(m b) is m b.
-    system = counts.row // rows_per_system
-    base_of_all = np.broadcast_to(base, counts.weight.shape)
-    once = counts.weight == 1
-    num_once = group_sum(system, once, num_systems)
-    of_once = np.outer(num_once, np.log(mass))
-    of_once += group_sum(system[once], np.log(base_of_all[once]), num_systems)[:, None]
-
-    # The others: Gamma(m b + n_k) / Gamma(m b).
-    weight = counts.weight[~once]
-    if np.ndim(base) == 0:
-        of_others = _log_rising(mass * base, weight, system[~once], num_systems)
-    else:
-        of_others = np.empty((num_systems, len(mass)))
-        for place, m in enumerate(mass):
-            start = m * base_of_all[~once]
-            ratio = gammaln(start + weight) - gammaln(start)
-            of_others[:, place] = group_sum(system[~once], ratio, num_systems)
-    return np.asarray(of_once + of_others - of_rows).reshape(*counts.shape, -1)
-
-
-def _log_rising(
-    start: FloatArray, number: FloatArray, system: IntArray, num_systems: int
-) -> FloatArray:
-    """Sum of ln Gamma(start + number) / Gamma(start) over each system: [N, grid].
-
-    Most numbers of records occur often: each is computed once.
-
-    Parameters
-    ----------
-    start : [grid]
-    number, system : [n]
-    """
-    distinct, place = np.unique(number, return_inverse=True)
-    total = np.empty((num_systems, len(start)))
-    for column, x in enumerate(start):
-        ratio = gammaln(x + distinct) - gammaln(x)
-        total[:, column] = group_sum(system, ratio[place], num_systems)
-    return total
+NO_TABLES = 1e-9
+"""Fewer tables than this are none."""
 
 
 @dataclass(frozen=True, eq=False)
 class RowPrior:
-    """The prior of all rows, given a log.
+    """The numbers of the prior that are inferred from a log; N logs are independent.
 
     Attributes
     ----------
-    mass : [...]
-        Its mass, in records.
-    related : [...]
-        Probability that the rows of a state are related.
-    chains : Chains
-        The prior's mean if they are; otherwise it is uniform.
+    mass : [N]
+        Mass of the prior, in records.
+    pull : [N]
+        Pull of the pools on a chain, in tables.
+    shares : [N, 3]
+        Shares of the pools.
     """
 
     mass: FloatArray
-    related: FloatArray
-    chains: Chains
+    pull: FloatArray
+    shares: FloatArray
 
     @classmethod
     def of(
         cls,
         counts: TransitionCounts,
         *,
-        prior_related: float = 0.01,
-        assumptions: Assumptions = DEFAULT_ASSUMPTIONS,
+        rounds: int = 3,
+        steps: int = 3,
+        most_cells: int = 20_000,
+        start: RowPrior | None = None,
     ) -> RowPrior:
         """Infer the prior from a log.
 
@@ -306,59 +91,278 @@ class RowPrior:
         ----------
         counts : TransitionCounts
             With leading axes, the logs of independent systems.
-        prior_related : float
-            Probability of related rows before the log is seen. Small, because a mistake is costly
-            on this side only: if rows are wrongly related, an action that was never tried seems
-            as bad as those that were. Chosen on the families of ``pastwise study calibration
-            --group chosen`` and on the paper's study.
-        assumptions : Assumptions
+        rounds, steps : int
+            Rounds of the pull, and steps of mass and shares in each of them. More steps change
+            decisions by less than other logs do.
+        most_cells : int
+            Of a log with more distinct transitions than this, a part of the rows is enough to infer
+            five numbers.
+        start : RowPrior, optional
+            Where to start, for example the prior of a shorter log.
         """
-        mass = prior_masses(len(counts.states))
-        chains = Chains.of(counts, assumptions=assumptions)
-        unrelated = 1 / len(counts.states)
-        related = chains.without_own_row(counts)
+        num_systems = prod(counts.shape)
+        if start is None:
+            start = cls(
+                mass=np.ones(num_systems),
+                pull=np.full(num_systems, 3.0),
+                shares=np.full((num_systems, 3), 1 / 3),
+            )
+        prior = start
+        for _ in range(rounds):
+            prior = _Cells.of(counts, prior.mass, most_cells).improve(prior, steps)
+        return prior
 
-        # Both hypotheses with every mass of the grid: [..., 2, grid].
-        log_prior = assumptions.mass_power * np.log(mass)
-        log_posterior = np.stack(
-            [
-                prior_log_likelihood(counts, mass, unrelated) + log(1 - prior_related),
-                prior_log_likelihood(counts, mass, related) + log(prior_related),
-            ],
-            axis=-2,
+
+# Chains and pools.
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """The tables of N logs, by what their rows share.
+
+    Attributes
+    ----------
+    counts : TransitionCounts
+    of_cell : [cells]
+        Tables of each distinct transition.
+    of_row : [N * S * A]
+        Tables of each row.
+    """
+
+    counts: TransitionCounts
+    of_cell: FloatArray
+    of_row: FloatArray
+
+    @classmethod
+    def of(cls, counts: TransitionCounts, mass: FloatArray) -> Tables:
+        """The tables for a mass [N]."""
+        rows_per_system = len(counts.states) * len(counts.actions)
+        records = counts.by_state_action(counts.weight).ravel()
+        mass_of_row = np.repeat(mass, rows_per_system)
+        share = mass_of_row / (records + mass_of_row)
+        return cls(counts, counts.weight * share[counts.row], records * share)
+
+    @property
+    def num_states(self) -> int:
+        """S."""
+        return len(self.counts.states)
+
+    @property
+    def num_actions(self) -> int:
+        """A."""
+        return len(self.counts.actions)
+
+    @property
+    def num_systems(self) -> int:
+        """N."""
+        return prod(self.counts.shape)
+
+    @cached_property
+    def state(self) -> IntArray:
+        """System and state of each cell, as one number: [cells]."""
+        return self.counts.row // self.num_actions
+
+    @cached_property
+    def system(self) -> IntArray:
+        """System of each cell: [cells]."""
+        return self.state // self.num_states
+
+    @cached_property
+    def of_state(self) -> FloatArray:
+        """Tables of each state: [N * S]."""
+        return np.asarray(self.of_row.reshape(-1, self.num_actions).sum(axis=1))
+
+    @cached_property
+    def pair(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Pairs of state and next state: their numbers, the pair of each cell, and their tables."""
+        number = self.state * self.num_states + self.counts.next_state
+        pair, place = np.unique(number, return_inverse=True)
+        return pair, place, group_sum(place, self.of_cell, len(pair))
+
+    @cached_property
+    def entered(self) -> FloatArray:
+        """Tables that lead to each state: [N, S]."""
+        number = self.system * self.num_states + self.counts.next_state
+        total = group_sum(number, self.of_cell, self.num_systems * self.num_states)
+        return total.reshape(self.num_systems, self.num_states)
+
+    @cached_property
+    def moves(self) -> FloatArray:
+        """Tables of each displacement from 1 - S to S - 1, by action: [N, A, 2 S - 1]."""
+        width = 2 * self.num_states - 1
+        actions = self.num_systems * self.num_actions
+        number = self.action_of_cell * width + self.displacement
+        total = group_sum(number, self.of_cell, actions * width)
+        return total.reshape(self.num_systems, self.num_actions, width)
+
+    @cached_property
+    def action_of_cell(self) -> IntArray:
+        """System and action of each cell, as one number: [cells]."""
+        return self.system * self.num_actions + self.counts.action
+
+    @cached_property
+    def displacement(self) -> IntArray:
+        """Place of each cell's displacement among all of them: [cells]."""
+        state = self.state % self.num_states
+        return self.counts.next_state - state + self.num_states - 1
+
+    def staying(self, moves: FloatArray) -> FloatArray:
+        """What of each action's moves [N, A, 2 S - 1] would leave the range: [N, S, A]."""
+        S = self.num_states
+        up_to = np.zeros((*moves.shape[:-1], 2 * S))
+        np.cumsum(moves, axis=-1, out=up_to[..., 1:])
+
+        # From state s, displacements from -s to S - 1 - s stay in the range.
+        first = S - 1 - np.arange(S)
+        inside = up_to[..., first + S] - up_to[..., first]
+        outside = up_to[..., -1:] - inside
+        return np.swapaxes(np.maximum(outside, 0.0), -1, -2)
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """The distinct transitions that the prior is inferred from, each with what others say of it.
+
+    Attributes
+    ----------
+    system : [cells]
+    records : [cells]
+    chain : [cells]
+        Probability by the other rows of the state.
+    chain_tables : [cells]
+        Tables of these rows.
+    pools : [cells, 3]
+        Probability by each pool without the row; 0 where the pool is empty.
+    has_pool : [cells, 3]
+    row_system, row_records : [rows]
+        Of every row with records.
+    """
+
+    system: IntArray
+    records: FloatArray
+    chain: FloatArray
+    chain_tables: FloatArray
+    pools: FloatArray
+    has_pool: FloatArray
+    row_system: IntArray
+    row_records: FloatArray
+
+    @classmethod
+    def of(cls, counts: TransitionCounts, mass: FloatArray, most_cells: int) -> _Cells:
+        """The transitions of a log, given the mass."""
+        tables = Tables.of(counts, mass)
+        own = tables.of_row[counts.row]
+        next_state = counts.next_state
+
+        # The chain.
+        _, place, of_pair = tables.pair
+        chain_tables = np.maximum(tables.of_state[tables.state] - own, 0.0)
+        chain = _share(of_pair[place] - tables.of_cell, chain_tables)
+
+        # Where records lead.
+        entered_total = tables.entered.sum(axis=1)[tables.system] - own
+        entered = _share(
+            tables.entered[tables.system, next_state] - tables.of_cell, entered_total
         )
-        log_posterior += log_prior
-        largest = log_posterior.max(axis=(-2, -1), keepdims=True)
-        posterior = np.exp(log_posterior - largest)
-        posterior /= posterior.sum(axis=(-2, -1), keepdims=True)
+
+        # The same move elsewhere.
+        flat_moves = tables.moves.reshape(-1, tables.moves.shape[-1])
+        move_total = flat_moves.sum(axis=1)[tables.action_of_cell] - own
+        same_move = flat_moves[tables.action_of_cell, tables.displacement] - tables.of_cell
+        stays = tables.staying(tables.moves).ravel()[counts.row]
+        is_stay = next_state == tables.state % tables.num_states
+        move = _share(same_move + np.where(is_stay, stays, 0.0), move_total)
+
+        # A part of the rows, where a log has many cells.
+        rows_per_system = tables.num_states * tables.num_actions
+        cells = np.bincount(tables.system, minlength=tables.num_systems)
+        stride = np.maximum(1, -(-cells // most_cells))
+        chosen = counts.row % rows_per_system % stride[tables.system] == 0
+        row_records = counts.by_state_action(counts.weight).ravel()
+        rows = np.flatnonzero(row_records)
+        rows = rows[rows % rows_per_system % stride[rows // rows_per_system] == 0]
+        uniform = np.full(len(counts.row), 1 / tables.num_states)
+        has_pool = [uniform > 0, entered_total > NO_TABLES, move_total > NO_TABLES]
         return cls(
-            mass=np.exp(posterior.sum(axis=-2) @ np.log(mass)),
-            related=posterior[..., 1, :].sum(axis=-1),
-            chains=chains,
+            system=tables.system[chosen],
+            records=counts.weight[chosen],
+            chain=chain[chosen],
+            chain_tables=chain_tables[chosen],
+            pools=np.stack([uniform, entered, move], axis=1)[chosen],
+            has_pool=np.stack(has_pool, axis=1)[chosen].astype(np.float64),
+            row_system=rows // rows_per_system,
+            row_records=row_records[rows],
         )
 
-    def table(self) -> FloatArray:
-        """The prior's mean in dense form: [..., S, S]."""
-        related = self.related[..., None, None]
-        return np.asarray(related * self.chains.table() + (1 - related) / self.chains.num_states)
+    def improve(
+        self,
+        prior: RowPrior,
+        steps: int,
+        *,
+        smallest_mass: float = 0.02,
+        largest_mass: float = 1000.0,
+    ) -> RowPrior:
+        """A prior of larger likelihood: some steps of mass and shares, then the pull.
 
-    def mean(self, values: FloatArray) -> FloatArray:
-        """E[values(next_state)] of k functions in a single system: [S, k] -> [S, k]."""
-        mean = self.chains.mean(values)
-        if self.related < 1:
-            mean *= self.related
-            mean += (1 - self.related) * values.mean(axis=0)
-        return mean
-
-    def mean_each(self, values: FloatArray, num_actions: int) -> FloatArray:
-        """E[values(state, action, next_state)] in a single system.
-
-        [1 or S, 1 or A, S] -> [S, A].
+        Parameters
+        ----------
+        smallest_mass, largest_mass : float
+            Bounds of the mass, in records: a single record outweighs the one; the other makes rows
+            equal that have hundreds of records. Logs rarely come near either.
         """
-        columns = []
-        for action in range(num_actions):
-            table = values[:, min(action, values.shape[1] - 1)]
-            uniform = table.mean(axis=-1)
-            chain = self.chains.mean_of_table(table)
-            columns.append(self.related * chain + (1 - self.related) * uniform)
-        return np.stack(columns, axis=-1)
+        num_systems = len(prior.mass)
+        mass = prior.mass
+        shares = prior.shares
+        pull = prior.pull[self.system]
+        chain_share = self.chain_tables / (self.chain_tables + pull)
+        of_chain = chain_share * self.chain
+
+        for _ in range(steps):
+            # Which part of the mean led to each record.
+            of_pools = (1 - chain_share)[:, None] * self._weights(shares) * self.pools
+            mean = np.maximum(of_pools.sum(axis=1) + of_chain, 1e-300)
+            concentration = np.maximum(mass[self.system] * mean, SMALLEST)
+            tables = concentration * _digamma_difference(concentration, self.records)
+            tables = np.minimum(tables, self.records)
+
+            # Shares, with one table of each pool beforehand.
+            led = of_pools * (tables / mean)[:, None]
+            columns = [group_sum(self.system, column, num_systems) for column in led.T]
+            shares = normalise(np.stack(columns, axis=1) + 1.0)
+
+            # Mass.
+            expected = _digamma_difference(mass[self.row_system], self.row_records)
+            expected_total = group_sum(self.row_system, expected, num_systems)
+            tables_total = group_sum(self.system, tables, num_systems)
+            mass = (tables_total + 0.5) / (expected_total + 0.5)
+            mass = np.clip(mass, smallest_mass, largest_mass)
+
+        # Pull.
+        pooled = (self._weights(shares) * self.pools).sum(axis=1)
+        scores = []
+        for candidate in PULLS:
+            chain_share = self.chain_tables / (self.chain_tables + candidate)
+            mean = chain_share * self.chain + (1 - chain_share) * pooled
+            start = np.maximum(mass[self.system] * mean, SMALLEST)
+            score = gammaln(start + self.records) - gammaln(start)
+            scores.append(group_sum(self.system, score, num_systems))
+        best = np.argmax(np.stack(scores), axis=0)
+        return RowPrior(mass, np.asarray(PULLS)[best], shares)
+
+    def _weights(self, shares: FloatArray) -> FloatArray:
+        """Shares of the pools that are not empty, of each cell: [cells, 3]."""
+        return normalise(shares[self.system] * self.has_pool)
+
+
+def _share(part: FloatArray, total: FloatArray) -> FloatArray:
+    """Part of a total; 0 where the total is next to nothing."""
+    is_known = total > NO_TABLES
+    return np.where(is_known, np.maximum(part, 0.0) / np.where(is_known, total, 1.0), 0.0)
+
+
+def _digamma_difference(start: FloatArray, steps: FloatArray) -> FloatArray:
+    """psi(start + steps) - psi(start): the sum of 1 / (start + i) over i < steps."""
+    difference = 1 / start
+    several = steps != 1
+    difference[several] = psi(start[several] + steps[several]) - psi(start[several])
+    return difference

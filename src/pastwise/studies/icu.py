@@ -20,7 +20,7 @@ from pastwise.data.counts import TransitionCounts
 from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods.base import AnyMethod
-from pastwise.methods.foresight import Optimism, Pessimism, TLForesight
+from pastwise.methods.foresight import TLForesight
 from pastwise.methods.fpd_learn import FPDLearn
 from pastwise.methods.tl import TL
 from pastwise.report.study_figures import Curve, online_plot
@@ -40,8 +40,8 @@ ONLINE_LOG = 1000
 ONLINE_METHODS: Mapping[str, AnyMethod] = {
     "TL": TL(),
     "FPD_learn": FPDLearn(replay=True),
-    "TL_foresight": TLForesight(attitude=Optimism(), replan=0.05),
-    "TL_foresight, pessimistic": TLForesight(attitude=Pessimism(), replan=0.05),
+    "TL_foresight": TLForesight(epochs=50_000, replan=0.05),
+    "TL_foresight, pessimistic": TLForesight(replan=0.05),
 }
 """Methods that go on learning.
 

@@ -22,7 +22,7 @@ from pastwise.data.counts import TransitionCounts
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods.base import AnyMethod
 from pastwise.methods.baselines import Scripted
-from pastwise.methods.foresight import Optimism, TLForesight
+from pastwise.methods.foresight import TLForesight
 from pastwise.methods.fpd import FPD
 from pastwise.methods.fpd_learn import FPDLearn
 from pastwise.methods.tl_explore import TLExplore
@@ -165,7 +165,7 @@ class PaperStudy:
         if name == "FPD":
             return FPD(model, self.horizon, self.replay)
         if name == "TL_foresight":
-            return TLForesight(attitude=Optimism())  # it acts and learns
+            return TLForesight(epochs=100)  # XXX
         if name == "optimum":
             return self._optimum(model)
         return methods.create(name)

@@ -22,7 +22,7 @@ from pastwise._numerics.arrays import FloatArray, IntArray, sample
 from pastwise._numerics.streams import Streams
 from pastwise.data.records import Transitions
 from pastwise.methods.base import AnyMethod
-from pastwise.methods.foresight import Optimism, TLForesight
+from pastwise.methods.foresight import TLForesight
 from pastwise.studies.families import FAMILIES, of_group
 from pastwise.studies.long_run import long_run_values, optimal_rule
 from pastwise.studies.planner_tables import Outcome, Scores
@@ -62,7 +62,7 @@ def registered_agents(names: Sequence[str] | None = None) -> dict[str, Agent]:
 def acting_method(name: str, epochs: int) -> AnyMethod:
     """A method that is about to act for so many epochs."""
     if name == TLForesight.name:
-        return TLForesight(attitude=Optimism())
+        return TLForesight(epochs=epochs)
     return methods.create(name)
 
 
