@@ -190,6 +190,22 @@ class Belief:
         total = self.of_records(values) + self.mass * self.of_prior(values)
         return np.asarray(total / self.weight)
 
+    def staying(self) -> FloatArray:
+        """Concentration of staying in the state, of each row: [N, S, A]."""
+        counts = self._counts
+        S = self.num_states
+        is_stay = counts.next_state == counts.row // self.num_actions % S
+        own = self._per_row(counts.row[is_stay], counts.weight[is_stay])
+
+        is_stay = self._pair_next == self._pair_state % S
+        chain = group_sum(self._pair_state[is_stay], self._pair_share[is_stay], own[..., 0].size)
+        prior = self._chain_share * chain.reshape(-1, S, 1)
+        prior = prior + self._entered_share * self._entered[:, :, None] + self._uniform_share / S
+        is_stay = self._move_next == self._move_row // self.num_actions % S
+        moves = self._per_row(self._move_row[is_stay], self._move[is_stay])
+        prior = prior + self._move_share * (moves + self._staying)
+        return np.asarray(own + self.mass * prior)
+
     def closed_loop(self, rule: FloatArray) -> FloatArray:
         """p(next state | state) of the mean rows under a rule: [N, S, A] -> [N, S, S]."""
         S = self.num_states

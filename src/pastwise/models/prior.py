@@ -261,9 +261,7 @@ class _Cells:
 
         # Where records lead.
         entered_total = tables.entered.sum(axis=1)[tables.system] - own
-        entered = _share(
-            tables.entered[tables.system, next_state] - tables.of_cell, entered_total
-        )
+        entered = _share(tables.entered[tables.system, next_state] - tables.of_cell, entered_total)
 
         # The same move elsewhere.
         flat_moves = tables.moves.reshape(-1, tables.moves.shape[-1])

@@ -165,7 +165,7 @@ class PaperStudy:
         if name == "FPD":
             return FPD(model, self.horizon, self.replay)
         if name == "TL_foresight":
-            return TLForesight(epochs=100)  # XXX
+            return TLForesight(epochs=self.num_steps)
         if name == "optimum":
             return self._optimum(model)
         return methods.create(name)

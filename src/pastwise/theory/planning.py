@@ -1,0 +1,222 @@
+"""Planning on a posterior: values of rules and actions without a horizon, and the best rule.
+
+With g the discount, u the utility of a transition and P the closed loop of a rule on the mean rows
+of a posterior, the value of the rule solves
+
+    value = utility expected now + g P value.
+
+Small systems are solved directly, large ones by GMRES. `Task.best_value` improves a rule until no
+action is better (policy iteration), which takes a handful of solutions.
+
+Where episodes end and nothing is collected afterwards, being held up for ever is the worst that can
+happen, and a mean row hides it: if a row either stays always or never, each with probability 1/2,
+the mean stay is two epochs, not for ever. There, a row's chance of staying is replaced by one that
+lasts as long as the posterior expects. With p ~ Beta(a, b) the discounted number of epochs is
+
+    E[1 / (1 - g p)] = 2F1(1, a; a + b; g).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import hyp2f1
+
+from pastwise._numerics.arrays import FloatArray, fold
+from pastwise.goals.utility import Utility
+from pastwise.models.belief import Belief
+
+SMALLEST_DEVIATION = 1e-9
+"""A smaller deviation of a value is rounding error."""
+
+MOST_ROUNDS = 30
+"""Improvements of a rule after which to stop; about five are usual."""
+
+SOLVE_DIRECTLY_UP_TO = 2000
+"""Up to this many states a direct solution is faster than an iterative one."""
+
+
+class Task:
+    """A goal on a posterior: values of rules and actions, discounted.
+
+    Parameters
+    ----------
+    belief : Belief
+    utility : Utility
+    uniform : [S, A]
+        The random rule over the allowed actions.
+    discount : float
+    """
+
+    def __init__(
+        self, belief: Belief, utility: Utility, uniform: FloatArray, discount: float
+    ) -> None:
+        self.belief = belief
+        self.is_allowed = uniform > 0
+        self.is_open = belief.is_open
+        self.discount = discount
+        shape = (belief.num_systems, belief.num_states)
+        self.uniform = np.broadcast_to(uniform, belief.weight.shape)
+
+        # What a transition collects, and every epoch after the end of an episode.
+        if utility.concerns_next_states_only:
+            self._collected = np.broadcast_to(utility.next_state_part[0, 0], shape)
+        else:
+            full = (*belief.weight.shape, belief.num_states)
+            self._collected = np.broadcast_to(utility.next_state_part, full)
+        self._action_part = utility.action_part
+        self._stays = _Stays.of(belief, discount) if utility.stops_at_end else None
+        self._now = self._mean(self._collected) + utility.action_part
+        self._at_end = np.zeros(shape)
+        self._at_end[:, utility.terminal] = utility.after_end / (1 - discount)
+
+        # The goal's own unit: a mean over epochs, or a total where it stops at the end.
+        self.unit = utility.unit
+        self.origin = 0.0
+        if not utility.stops_at_end:
+            self.unit *= 1 - discount
+            self.origin = utility.origin
+
+    def _target(self, value: FloatArray) -> FloatArray:
+        """What a transition leads to: its utility and the discounted value of the next state."""
+        if self._collected.ndim == 2:
+            return np.asarray(self._collected + self.discount * value)
+        return np.asarray(self._collected + self.discount * value[:, None, None])
+
+    def action_values(self, value: FloatArray) -> FloatArray:
+        """Value of each action, given that of the next state: [N, S] -> [N, S, A]."""
+        return np.asarray(self._now + self.discount * self._mean(value))
+
+    def _mean(self, values: FloatArray) -> FloatArray:
+        """Mean of values: [N, S] or [N, S, A, S] -> [N, S, A]."""
+        mean = self.belief.mean(values)
+        if self._stays is None:
+            return mean
+        of_own_state = values[:, :, None] if values.ndim == 2 else np.einsum("nsas->nsa", values)
+        return np.asarray(self._stays.leaving * mean + self._stays.more * of_own_state)
+
+    def value_of(self, rule: FloatArray, extra: FloatArray | float = 0.0) -> FloatArray:
+        """Value of each state under a rule [N, S, A]: [N, S].
+
+        Parameters
+        ----------
+        extra : [N, S, A]
+            Collected by each action besides its utility.
+        """
+        return self._solve(rule, (rule * (self._now + extra)).sum(axis=-1)[..., None])[..., 0]
+
+    def value_and_length(self, rule: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Value of each state under a rule, and its discounted number of epochs: [N, S] each."""
+        now = (rule * self._now).sum(axis=-1)
+        both = self._solve(rule, np.stack([now, np.ones(now.shape)], axis=-1))
+        return both[..., 0], np.where(self.is_open, both[..., 1], 0.0)
+
+    def _solve(self, rule: FloatArray, collected: FloatArray) -> FloatArray:
+        """Values of what a rule collects in each state: [N, S, k] -> [N, S, k]."""
+        collected = np.where(self.is_open[:, None], collected, self._at_end[..., None])
+        if self.belief.num_states > SOLVE_DIRECTLY_UP_TO:
+            columns = [self._iterate(rule, column) for column in np.moveaxis(collected, -1, 0)]
+            return np.stack(columns, axis=-1)
+
+        # The closed loop, without what follows the end of an episode.
+        states = np.arange(self.belief.num_states)
+        if self._stays is None:
+            loop = self.belief.closed_loop(rule)
+        else:
+            loop = self.belief.closed_loop(rule * self._stays.leaving)
+            loop[:, states, states] += (rule * self._stays.more).sum(axis=-1)
+        loop[:, ~self.is_open] = 0.0
+
+        # One solution for all quantities.
+        system = -self.discount * loop
+        system[:, states, states] += 1.0
+        return np.asarray(np.linalg.solve(system, collected))
+
+    def _iterate(self, rule: FloatArray, collected: FloatArray) -> FloatArray:
+        """The same for one quantity [N, S] of a large system, whose closed loop is not stored."""
+        from scipy.sparse.linalg import LinearOperator, gmres
+
+        def apply(flat_value: FloatArray) -> FloatArray:
+            value = flat_value.reshape(collected.shape)
+            following = (rule * self._mean(value)).sum(axis=-1)
+            return np.ravel(value - self.discount * np.where(self.is_open, following, 0.0))
+
+        operator = LinearOperator((collected.size, collected.size), matvec=apply, dtype=np.float64)
+        value, _ = gmres(operator, collected.ravel(), rtol=1e-6, restart=50, maxiter=20)
+        return np.asarray(value).reshape(collected.shape)
+
+    def best_value(self) -> FloatArray:
+        """Value of the best rule, by policy iteration: [N, S]."""
+        value = self.value_of(self.uniform)
+        actions = None
+        for _ in range(MOST_ROUNDS):
+            action_values = np.where(self.is_allowed, self.action_values(value), -np.inf)
+            best = action_values.argmax(axis=-1)
+            if actions is not None:
+                # Less than this is rounding error, which could go in circles.
+                gain = fold(np.maximum, action_values)
+                gain = gain - np.take_along_axis(action_values, actions[..., None], axis=-1)[..., 0]
+                best = np.where(gain > 1e-9 * (1 + np.abs(value)), best, actions)
+                if (best == actions).all():
+                    break
+            actions = best
+            value = self.value_of(np.eye(self.uniform.shape[-1])[actions])
+        return value
+
+    def deviation(self, value: FloatArray) -> FloatArray:
+        """Standard deviation of the value of each action under the posterior: [N, S, A]."""
+        target = self._target(value)
+        mean = self.belief.mean(target)
+        variance = np.maximum(self.belief.mean(target**2) - mean**2, 0.0)
+        return np.sqrt(variance / (self.belief.weight + 1))
+
+    def shown_by_records(self, value: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """What the records of each row alone say of its value: [N, S, A] each.
+
+        Its mean, the variance of that mean, and the standard deviation of the value under the
+        prior.
+        """
+        belief = self.belief
+        target = self._target(value)
+        number = np.maximum(belief.records, 1e-9)
+        shown = belief.of_records(target) / number + self._action_part
+        mean = belief.mean(target)
+        variance = np.maximum(belief.mean(target**2) - mean**2, SMALLEST_DEVIATION**2)
+        prior_mean = belief.of_prior(target)
+        prior_variance = np.maximum(
+            belief.of_prior(target**2) - prior_mean**2, SMALLEST_DEVIATION**2
+        )
+        return shown, variance / number, np.sqrt(prior_variance / (belief.mass + 1))
+
+
+class _Stays:
+    """How staying in a state is counted by how long it lasts; see the module.
+
+    The chance of leaving shrinks by a factor for every next state, and the rest is staying.
+
+    Attributes
+    ----------
+    leaving : [N, S, A]
+        Factor of the mean row.
+    more : [N, S, A]
+        Probability of staying to add to it.
+    """
+
+    def __init__(self, leaving: FloatArray, more: FloatArray) -> None:
+        self.leaving = leaving
+        self.more = more
+
+    @classmethod
+    def of(cls, belief: Belief, discount: float) -> _Stays:
+        """The stays of a posterior."""
+        concentration = np.maximum(belief.staying(), 1e-12)
+        mean = np.minimum(concentration / belief.weight, 1.0)
+
+        # Epochs in a row, and the chance of staying that has as many.
+        for_ever = 1 / (1 - discount)
+        epochs = hyp2f1(1.0, concentration, belief.weight, discount)
+        epochs = np.where(np.isfinite(epochs), epochs, for_ever)
+        lasting = (1 - 1 / np.clip(epochs, 1.0, for_ever)) / discount
+        lasting = np.clip(lasting, mean, 1.0)
+
+        leaving = (1 - lasting) / np.maximum(1 - mean, 1e-12)
+        return cls(leaving, lasting - leaving * mean)
