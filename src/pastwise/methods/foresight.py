@@ -17,7 +17,7 @@ the whole log, as far as the log supports it. A plan on it has three steps.
    behaviour on the scale from random actions (0) to the best rule (1). After a past that was worse
    than random the skill is negative, and the plan avoids what was done often. The more records a
    row has, the smaller is its deviation, and the less the example matters.
-3. *Rule.* Actions whose index, the sum of value and example, is close to the best are taken as well:
+3. *Rule.* Actions whose index, value plus example, is close to the best are taken as well:
 
        rule(action | state) ~ exp(-(best index - index) / (temperature / A * deviation)),
 

@@ -165,11 +165,8 @@ class Belief:
         # Moves.
         at_moves = self._at(values, self._move_row, self._move_next)
         moved = self._per_row(self._move_row, self._move * at_moves)
-        if values.ndim == 2:
-            at_own_state = values[:, :, None]
-        else:
-            at_own_state = np.einsum("nsas->nsa", values)
-        return np.asarray(mean + self._move_share * (moved + self._staying * at_own_state))
+        staying = self._staying * of_own_state(values)
+        return np.asarray(mean + self._move_share * (moved + staying))
 
     def _of_chains(self, values: FloatArray) -> FloatArray:
         """Mean of values under each state's chain: [N, S] or [N, S, A, S] -> [N, S, 1 or A]."""
@@ -243,3 +240,8 @@ class Belief:
         is_open = np.ones(self.num_states, dtype=bool)
         is_open[self._counts.terminal] = False
         return is_open
+
+
+def of_own_state(values: FloatArray) -> FloatArray:
+    """Values of staying in each state: [N, S] or [N, S, A, S] -> [N, S, 1 or A]."""
+    return values[:, :, None] if values.ndim == 2 else np.einsum("nsas->nsa", values)

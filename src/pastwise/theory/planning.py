@@ -23,7 +23,7 @@ from scipy.special import hyp2f1
 
 from pastwise._numerics.arrays import FloatArray, fold
 from pastwise.goals.utility import Utility
-from pastwise.models.belief import Belief
+from pastwise.models.belief import Belief, of_own_state
 
 SMALLEST_DEVIATION = 1e-9
 """A smaller deviation of a value is rounding error."""
@@ -91,8 +91,7 @@ class Task:
         mean = self.belief.mean(values)
         if self._stays is None:
             return mean
-        of_own_state = values[:, :, None] if values.ndim == 2 else np.einsum("nsas->nsa", values)
-        return np.asarray(self._stays.leaving * mean + self._stays.more * of_own_state)
+        return np.asarray(self._stays.leaving * mean + self._stays.more * of_own_state(values))
 
     def value_of(self, rule: FloatArray, extra: FloatArray | float = 0.0) -> FloatArray:
         """Value of each state under a rule [N, S, A]: [N, S].
