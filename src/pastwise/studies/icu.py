@@ -41,12 +41,12 @@ ONLINE_METHODS: Mapping[str, AnyMethod] = {
     "TL": TL(),
     "FPD_learn": FPDLearn(replay=True),
     "TL_foresight": TLForesight(epochs=50_000, replan=0.05),
-    "TL_foresight, pessimistic": TLForesight(replan=0.05),
+    "TL_foresight, not exploring": TLForesight(replan=0.05),
 }
 """Methods that go on learning.
 
-To keep the study affordable FPD_learn plans every ten epochs, and TL_foresight whenever the records
-have grown by 5 %.
+To keep the study affordable FPD_learn plans every ten epochs, and TL_foresight whenever the observed
+records have grown by 5 %. Its number of epochs is that of 5,000 patients.
 """
 
 
