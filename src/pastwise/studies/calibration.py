@@ -347,13 +347,16 @@ def _rule_in_use(
         all states of the families here. Episodes with further states are left out, as a log with
         new states could not be evaluated.
     """
-    first_log = _log_with_goal(system, past_rules(system, "random", rng), first_records, rng)
-    learner = _learned(first_log, system, case.method)
-    rules = _whole_rule(learner, system)[None]
-    own_log = simulate(system, rules, case.records, rng).within(first_log.states)
-    while len(own_log) == 0:  # all its few episodes met new states
+    while True:
+        first_log = _log_with_goal(system, past_rules(system, "random", rng), first_records, rng)
+        learner = _learned(first_log, system, case.method)
+        rules = _whole_rule(learner, system)[None]
         own_log = simulate(system, rules, case.records, rng).within(first_log.states)
-    return learner, rules, own_log
+        if len(own_log):
+            return learner, rules, own_log
+
+        # All its episodes met new states: learn from a longer log.
+        first_records *= 2
 
 
 def _log_with_goal(
