@@ -43,6 +43,7 @@ from pastwise.evaluation.importance import (
 from pastwise.evaluation.result import Evaluation
 from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
+from pastwise.goals.utility import Utility
 from pastwise.logs.columns import Columns
 from pastwise.logs.findings import Finding, counted
 from pastwise.methods.base import RECORDS, AnyMethod
@@ -60,6 +61,12 @@ from pastwise.theory.learning import (
     state_support,
 )
 from pastwise.theory.similarity import Divergence, Similarity, kl_divergence
+
+NOTHING_SERVES = (
+    "no record leads to anything that the goal wants, so the log cannot show how to reach it; "
+    "check the goal, or collect records that do"
+)
+"""What a user is warned of when `TransferLearner.serves_goal_` is false."""
 
 PARAMETERS = ("goal", "method", "past_goals", "divergence", "on_unseen")
 
@@ -190,6 +197,8 @@ class TransferLearner:
             episodes=reading.episodes,
         )
         logs.warn_of(reading, stacklevel=3)
+        if not self.serves_goal_:
+            warnings.warn(NOTHING_SERVES, LogWarning, stacklevel=2)
         return self
 
     def fit_counts(self, counts: TransitionCounts, columns: Columns | None = None) -> Self:
@@ -417,6 +426,13 @@ class TransferLearner:
         """Whether the similarity of records carries the rule, as with TL."""
         plan = self._fitted.plan()
         return plan.adds_up and RECORDS in plan.parts
+
+    @property
+    def serves_goal_(self) -> bool:
+        """Whether any record of the log leads to something that the goal wants."""
+        counts = self._fitted.counts_to_learn_from()
+        utility = Utility.of(self._fitted.ideal, counts.terminal)
+        return bool(utility.of_log(counts).is_useful)
 
     @property
     def columns_(self) -> Columns | None:

@@ -16,7 +16,7 @@ from pastwise.evaluation.evaluate import MAX_STATES
 from pastwise.evaluation.objections import Objection
 from pastwise.evaluation.verdict import Alarm, Verdict
 from pastwise.goals.goal import Goal
-from pastwise.policy.learner import TransferLearner
+from pastwise.policy.learner import NOTHING_SERVES, TransferLearner
 from pastwise.policy.rule import Rule
 from pastwise.policy.support import Support
 
@@ -177,6 +177,8 @@ class PolicySummary:
         """The summary of what a learner has learned."""
         support = learner.support()
         warnings = [finding.message for finding in learner.findings_]
+        if not learner.serves_goal_:
+            warnings.append(NOTHING_SERVES)
         warnings += support.warnings(by_similarity=learner.rests_on_similarity_)
         return cls(
             goal=learner.goal,
