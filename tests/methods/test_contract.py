@@ -35,7 +35,14 @@ from pastwise.methods import (
     entries,
     names,
 )
-from pastwise.methods.base import AnyMethod
+from pastwise.methods.base import (
+    BORROWED,
+    DEVIATION,
+    EPOCHS,
+    EXAMPLE,
+    VALUE,
+    AnyMethod,
+)
 from pastwise.methods.registry import from_settings, to_settings
 from pastwise.simulation.loop import run
 from pastwise.theory.exploration import UCB, PosteriorSampling
@@ -212,6 +219,10 @@ def test_parts_make_the_rule(make: Make) -> None:
     for _ in range(3):
         plan = method.plan(memory)
         assert plan.parts
+        if plan.is_measured:
+            require_measured(plan, explores=getattr(method, EPOCHS, 0) > 0)
+            method.observe(memory, RUNS, RUNS, RUNS)
+            continue
         index = np.zeros(plan.rule.shape)
         for part in plan.parts.values():
             index = index + part
@@ -224,6 +235,22 @@ def test_parts_make_the_rule(make: Make) -> None:
             ascending = np.take_along_axis(plan.rule, order, axis=-1)
             assert (np.diff(ascending, axis=-1) >= -1e-12).all()
         method.observe(memory, RUNS, RUNS, RUNS)
+
+
+def require_measured(plan: Plan, *, explores: bool) -> None:
+    """Parts in the goal's unit: possible numbers, and the best value is the most probable."""
+    value = np.broadcast_to(plan.parts[VALUE], plan.rule.shape)
+    example = np.broadcast_to(plan.parts.get(EXAMPLE, np.zeros((1, 1))), plan.rule.shape)
+    assert np.isfinite(value).all()
+    assert np.isfinite(example).all()
+    assert (plan.parts[DEVIATION] >= 0).all()
+    borrowed = plan.parts.get(BORROWED, np.zeros(1))
+    assert ((borrowed >= 0) & (borrowed <= 1)).all()
+    if not explores:
+        index = np.where(plan.rule > 0, value + example, -np.inf)
+        chosen = plan.rule.argmax(axis=-1)[..., None]
+        of_chosen = np.take_along_axis(index, chosen, axis=-1)[..., 0]
+        np.testing.assert_allclose(of_chosen, index.max(axis=-1), atol=1e-9)
 
 
 def test_plan_does_not_change_with_what_is_observed_later(make: Make) -> None:
@@ -544,7 +571,9 @@ def test_every_probability_is_explained(name: str) -> None:
     content = json.loads(json.dumps(explanation.to_dict(), allow_nan=False))
     assert content["method"] == name
     assert list(content["actions"]["heat"]["parts"]) == list(explanation.actions["heat"].parts)
-    assert str(explanation).startswith(f"In cold, by {name}:")
+    first_line = str(explanation).splitlines()[0]
+    assert first_line.startswith(f"In cold, by {name}")
+    assert first_line.endswith(":")
 
 
 @pytest.mark.parametrize("name", METHODS)
