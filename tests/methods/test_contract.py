@@ -26,7 +26,6 @@ from pastwise.goals.ideal import IdealModel
 from pastwise.methods import (
     FPD,
     FPDLearn,
-    Optimism,
     Plan,
     Scripted,
     TLExplore,
@@ -75,7 +74,7 @@ VARIANTS: dict[str, Make] = {
     "FPD_learn replayed": lambda world: FPDLearn(HORIZON, replay=True),
     "TL_explore by UCB": lambda world: TLExplore(explore=UCB()),
     "TL_explore by sampling": lambda world: TLExplore(explore=PosteriorSampling()),
-    "TL_foresight, optimistic": lambda world: TLForesight(Optimism()),
+    "TL_foresight, exploring": lambda world: TLForesight(epochs=50),
     "scripted": scripted,
 }
 """What needs explicit arguments, and other hyper-parameters."""

@@ -135,8 +135,8 @@ def test_methods_of_other_distributions_are_found(
         methods.TLExplore(explore=UCB(width=2.0)),
         methods.TLExplore(explore=PosteriorSampling()),
         methods.FPDLearn(horizon=3, prior_count=0.5, replay=True),
-        methods.TLForesight(methods.Optimism(2.0), horizon=7),
-        methods.TLForesight(methods.Pessimism(0.0), temperature=0.1),
+        methods.TLForesight(epochs=7),
+        methods.TLForesight(discount=0.99, temperature=0.1),
     ],
 )
 def test_settings_describe_every_hyper_parameter(method: Any) -> None:
@@ -222,7 +222,7 @@ def test_subclass_is_not_the_registered_class() -> None:
         ({"name": "TL", "similarity": {}}, "None is not a hyper-parameter"),
         ({"name": "TL_explore", "explore": 5}, "explore must be an Explorer"),
         ({"name": "TL_explore", "explore": {"function": "plain_similarity"}}, "Explorer"),
-        ({"name": "TL_foresight", "attitude": "brave"}, "attitude must be Pessimism"),
+        ({"name": "TL_foresight", "epochs": -1}, "epochs must be a whole number from 0"),
     ],
 )
 def test_settings_that_describe_no_method_are_refused(

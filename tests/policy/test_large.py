@@ -18,7 +18,6 @@ from pastwise.evaluation.importance import action_values
 from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods import names
-from pastwise.models.belief import belief_from
 from pastwise.models.hierarchy import TransitionPosterior
 from pastwise.models.learned import LearnedModel
 from pastwise.theory.fpd import design, mdp_optimum
@@ -89,7 +88,7 @@ TOO_LARGE: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "posterior": (lambda: concentration(huge(), np.ones(3), 1.0), "gather_evidence"),
     "sampled models": (lambda: TransitionPosterior(huge()), "join states into fewer"),
-    "belief of several logs": (lambda: belief_from(replace(huge(), shape=(1,))), "one by one"),
+    "plan": (lambda: TransferLearner(NEXT).fit(huge()).rule_, "join states into fewer"),
     "rules of many epochs": (
         lambda: design(model(), NEXT.on(*spaces()), 1000),
         "first_rule gives the first alone",

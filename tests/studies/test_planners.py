@@ -295,6 +295,6 @@ def test_a_study_needs_systems_and_something_to_compare_with() -> None:
 
 
 def test_other_hyper_parameters_make_another_learner() -> None:
-    learners = {"near": learner_of(TLForesight(horizon=1)), "far": learner_of(TLForesight())}
+    learners = {"near": learner_of(TLForesight(discount=0.1)), "far": learner_of(TLForesight())}
     scores = offline_scores(learners, ["ladder"], ["random"], [2500], systems=4)
     assert scores.mean("far") > scores.mean("near") + 0.2
