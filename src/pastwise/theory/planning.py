@@ -8,7 +8,7 @@ of a posterior, the value of the rule solves
 Small systems are solved directly, large ones by GMRES. `Task.best_value` improves a rule until no
 action is better (policy iteration), which takes a handful of solutions.
 
-Where episodes end and nothing is collected afterwards, being held up for ever is the worst that can
+Where episodes end and only their end pays, being held up for ever is the worst that can
 happen, and a mean row hides it: if a row either stays always or never, each with probability 1/2,
 the mean stay is two epochs, not for ever. There, a row's chance of staying is replaced by one that
 lasts as long as the posterior expects. With p ~ Beta(a, b) the discounted number of epochs is
@@ -64,7 +64,10 @@ class Task:
             full = (*belief.weight.shape, belief.num_states)
             self._collected = np.broadcast_to(utility.next_state_part, full)
         self._action_part = utility.action_part
-        self._stays = _Stays.of(belief, discount) if utility.stops_at_end else None
+        self._stays = None
+        pays_on_the_way = (utility.next_state_part[..., self.is_open] > 0).any()
+        if utility.stops_at_end and not pays_on_the_way:
+            self._stays = _Stays.of(belief, discount)
         self._now = self._mean(self._collected) + utility.action_part
         self._at_end = np.zeros(shape)
         self._at_end[:, utility.terminal] = utility.after_end / (1 - discount)
