@@ -57,7 +57,7 @@ NEXT = Goal(prefer={1: 1})
 
 TOO_LARGE: dict[str, tuple[Callable[[], Any], str]] = {
     "reward by all three": (
-        lambda: TransferLearner(BY_ALL).fit(huge()),
+        lambda: TransferLearner(BY_ALL, method="TL").fit(huge()),
         "give numbers by next state alone",
     ),
     "its score": (
@@ -73,11 +73,11 @@ TOO_LARGE: dict[str, tuple[Callable[[], Any], str]] = {
         "by next state alone",
     ),
     "retarget": (
-        lambda: TransferLearner(NEXT).fit(huge()).retarget(BY_ALL),
+        lambda: TransferLearner(NEXT, method="TL").fit(huge()).retarget(BY_ALL),
         "give numbers by next state alone",
     ),
     "past goal": (
-        lambda: TransferLearner(NEXT, past_goals={0: BY_ALL}).fit(
+        lambda: TransferLearner(NEXT, method="TL", past_goals={0: BY_ALL}).fit(
             replace(huge(), shape=(1,), tasks=Space((0,)))
         ),
         "give numbers by next state alone",
@@ -88,7 +88,6 @@ TOO_LARGE: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "posterior": (lambda: concentration(huge(), np.ones(3), 1.0), "gather_evidence"),
     "sampled models": (lambda: TransitionPosterior(huge()), "join states into fewer"),
-    "plan": (lambda: TransferLearner(NEXT).fit(huge()).rule_, "join states into fewer"),
     "rules of many epochs": (
         lambda: design(model(), NEXT.on(*spaces()), 1000),
         "first_rule gives the first alone",
@@ -101,7 +100,10 @@ TOO_LARGE: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: action_values(model(), wide(MANY, A), np.zeros(MANY), np.ones(MANY), 1000),
         "shorten the horizon",
     ),
-    "evaluation": (lambda: TransferLearner(NEXT).fit(huge()).evaluate(), "handles at most"),
+    "evaluation": (
+        lambda: TransferLearner(NEXT, method="TL").fit(huge()).evaluate(),
+        "handles at most",
+    ),
 }
 
 
@@ -121,7 +123,7 @@ def test_refusal_tells_the_size() -> None:
         ValueError,
         match=r"needs a table of 1,000,000 x 8 x 1,000,000 = 8e\+12 numbers \(64,000 GB\); ",
     ):
-        TransferLearner(BY_ALL).fit(huge())
+        TransferLearner(BY_ALL, method="TL").fit(huge())
 
 
 def test_largest_table_is_not_refused() -> None:
@@ -172,7 +174,9 @@ def test_a_hundred_thousand_states_are_learned_retargeted_explained_and_kept(
     (s, a, n) = (int(each[1000]) for each in (counts.state, counts.action, counts.next_state))
     before, done, wanted = states.labels[s], actions.labels[a], states.labels[n]
     learner = (
-        TransferLearner(Goal(prefer={before: 1})).fit(counts).retarget(Goal(prefer={wanted: 1}))
+        TransferLearner(Goal(prefer={before: 1}), method="TL")
+        .fit(counts)
+        .retarget(Goal(prefer={wanted: 1}))
     )
     assert learner.rule(before)[done] > 0.1
     assert learner.explain(before, done).actions[done].evidence[0].next_state == wanted
@@ -181,7 +185,7 @@ def test_a_hundred_thousand_states_are_learned_retargeted_explained_and_kept(
     assert learner.rule(before) == learner.rule_[before]
     assert learner.explain(before).actions[done].probability == learner.rule(before)[done]
     assert learner.support()[before].records == counts.records[counts.state == s].sum() + 1
-    again = TransferLearner(learner.goal).fit(learner.counts_)
+    again = TransferLearner(learner.goal, method="TL").fit(learner.counts_)
     np.testing.assert_allclose(
         again.rule_.probabilities, learner.rule_.probabilities, rtol=1e-12, atol=0
     )
@@ -252,7 +256,11 @@ def test_a_long_rule_is_exported_whole(tmp_path: Path) -> None:
     import csv
     import json
 
-    rule = TransferLearner(Goal(prefer={500: 1})).fit(many_records(*SPACES["indices"])).rule_
+    rule = (
+        TransferLearner(Goal(prefer={500: 1}), method="TL")
+        .fit(many_records(*SPACES["indices"]))
+        .rule_
+    )
     rule.export(tmp_path / "rule.json")
     assert json.loads((tmp_path / "rule.json").read_text()) == rule.to_dict()
     rule.export(tmp_path / "rule.csv")
