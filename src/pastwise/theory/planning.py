@@ -5,7 +5,7 @@ of a posterior, the value of the rule solves
 
     value = utility expected now + g P value.
 
-Small systems are solved directly, large ones by GMRES. `Task.best_value` improves a rule until no
+Systems of up to 2,000 states are solved directly, larger ones by GMRES. `Task.best_value` improves a rule until no
 action is better (policy iteration), which takes a handful of solutions.
 
 Where episodes end and only their end pays, being held up for ever is the worst that can
@@ -69,6 +69,7 @@ class Task:
         if utility.stops_at_end and not pays_on_the_way:
             self._stays = _Stays.of(belief, discount)
         self._now = self._mean(self._collected) + utility.action_part
+        self._last_value: FloatArray | None = None  # where an iterative solution starts
         self._at_end = np.zeros(shape)
         self._at_end[:, utility.terminal] = utility.after_end / (1 - discount)
 
@@ -143,8 +144,11 @@ class Task:
             return np.ravel(value - self.discount * np.where(self.is_open, following, 0.0))
 
         operator = LinearOperator((collected.size, collected.size), matvec=apply, dtype=np.float64)
-        value, _ = gmres(operator, collected.ravel(), rtol=1e-6, restart=50, maxiter=20)
-        return np.asarray(value).reshape(collected.shape)
+        value, _ = gmres(
+            operator, collected.ravel(), x0=self._last_value, rtol=1e-6, restart=50, maxiter=20
+        )
+        self._last_value = np.asarray(value)
+        return self._last_value.reshape(collected.shape)
 
     def best_value(self) -> FloatArray:
         """Value of the best rule, by policy iteration: [N, S]."""
