@@ -24,8 +24,8 @@ from pastwise.data.counts import TransitionCounts, flat_key
 from pastwise.models.prior import ENTERED, MOVE, NO_TABLES, UNIFORM, RowPrior, Tables
 
 MOST_MOVES = 5_000_000
-"""Most transitions that the moves of all states may have together. Logs with more, such as those of
-many states in no particular order, leave moves out."""
+"""Most transitions that the moves of all states of a system may have together. Logs with more, such
+as those of many states in no particular order, leave moves out."""
 
 REFIT_GROWTH = 1.3
 """The prior's numbers are inferred anew after the number of observed records has grown by this
@@ -79,10 +79,9 @@ class Belief:
         # Shares of the pools, as far as an action has moves.
         moves = tables.moves
         total_moves = moves.sum(axis=-1, keepdims=True)
-        has_moves = total_moves[..., 0] > NO_TABLES
-        distinct_moves = np.count_nonzero(moves) * self.num_states
-        if distinct_moves > MOST_MOVES:
-            has_moves = np.zeros_like(has_moves)
+        distinct_moves = np.count_nonzero(moves, axis=(1, 2)) * self.num_states
+        is_small = distinct_moves <= MOST_MOVES
+        has_moves = (total_moves[..., 0] > NO_TABLES) & is_small[:, None]
         shares = np.repeat(prior.shares[:, None], self.num_actions, axis=1)
         shares[..., MOVE] *= has_moves
         shares = normalise(shares)[:, None] * (1 - self._chain_share)[..., None]
