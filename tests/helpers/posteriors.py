@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import exp, lgamma, log
+from collections.abc import Sequence
+from math import lgamma
 
 import numpy as np
 
 from pastwise._numerics.arrays import FloatArray
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import Space
-from pastwise.models.hierarchy import DEFAULT_ASSUMPTIONS
-from tests.helpers.oracles import random_log
+from tests.helpers.oracles import Record, log_of, random_log
 
 
 def weighted_counts(
@@ -35,6 +34,22 @@ def table_of(counts: TransitionCounts) -> FloatArray:
     return table
 
 
+def batch_of(
+    logs: Sequence[Sequence[Record]], num_states: int, num_actions: int
+) -> TransitionCounts:
+    """Logs of any lengths as one batch, with one leading axis."""
+    records = log_of([record for log in logs for record in log])
+    system = np.repeat(np.arange(len(logs)), [len(log) for log in logs])
+    ones = np.ones(len(system))
+    return TransitionCounts.from_groups(
+        Space.of_size(num_states),
+        Space.of_size(num_actions),
+        (system, records.state, records.action, records.next_state),
+        (ones.astype(np.int64), ones, ones),
+        shape=(len(logs),),
+    )
+
+
 def literal_likelihood(table: FloatArray, base: FloatArray, mass: float) -> float:
     """Ln of the Dirichlet-multinomial probability of all rows, for one order of the records.
 
@@ -55,67 +70,51 @@ def literal_likelihood(table: FloatArray, base: FloatArray, mass: float) -> floa
     return total
 
 
-def literal_neighbourhoods(pooled: FloatArray) -> FloatArray:
-    """Where each state may lead, by those that lead to it, in a system without ends: [S, S].
+def literal_prior_mean(
+    table: FloatArray,
+    mass: float,
+    pull: float,
+    shares: Sequence[float],
+    without_own_row: bool = False,
+) -> FloatArray:
+    """Mean [S, A, S] of the prior of each row, by loops; see `pastwise.models.prior`.
 
-    Half where these states lead, a quarter to them, a quarter nowhere.
+    Parameters
+    ----------
+    table : [S, A, S]
+        Counts.
+    mass, pull, shares
+        The numbers of the prior; the pools are uniform, entered and moved.
+    without_own_row : bool
+        Whether the records of a row are left out of its own prior.
     """
-    num_states = len(pooled)
-    entered = pooled.sum(axis=0) + 1 / num_states
-    left = pooled.sum(axis=1) + 1 / num_states
-    near = np.zeros((num_states, num_states))
-    for s in range(num_states):
-        weight = np.array([pooled[k, s] if k != s else 0.0 for k in range(num_states)])
-        if weight.sum() == 0:
-            weight = left
-        for k, share in enumerate(weight / weight.sum()):
-            leads = pooled[k] if pooled[k].sum() > 0 else entered
-            near[s] += 0.5 * share * leads / leads.sum()
-            near[s, k] += 0.25 * share
-        near[s, s] += 0.25
-    return near
+    num_states, num_actions, _ = table.shape
+    uniform = np.full(num_states, 1 / num_states)
+    mean = np.empty(table.shape)
+    for s, a in np.ndindex(num_states, num_actions):
+        # Tables of each row.
+        tables = np.empty(table.shape)
+        for row in np.ndindex(num_states, num_actions):
+            tables[row] = table[row] * mass / (table[row].sum() + mass)
+        if without_own_row:
+            tables[s, a] = 0.0
 
+        # Pools.
+        entered = tables.sum(axis=(0, 1))
+        moved = np.zeros(num_states)
+        for other, n in np.ndindex(num_states, num_states):
+            target = s + n - other
+            if target not in range(num_states):
+                target = s
+            moved[target] += tables[other, a, n]
+        pools = [uniform, entered, moved]
+        weights = [w if pool.any() else 0.0 for w, pool in zip(shares, pools, strict=True)]
+        pooled = np.zeros(num_states)
+        for weight, pool in zip(weights, pools, strict=True):
+            if weight:
+                pooled += weight / sum(weights) * pool / pool.sum()
 
-@dataclass(frozen=True)
-class LiteralPrior:
-    """A prior of rows: mass, probability of related rows, and mean [S, S]."""
-
-    mass: float
-    related: float
-    mean: FloatArray
-
-    @classmethod
-    def of(cls, table: FloatArray, prior_related: float = 0.01) -> LiteralPrior:
-        """The prior that a table of counts [S, A, S] implies, hypothesis by hypothesis."""
-        num_states, num_actions, _ = table.shape
-        pooled = table.sum(axis=1)
-        entered = (pooled.sum(axis=0) + 1 / num_states) / (pooled.sum() + 1)
-        near = literal_neighbourhoods(pooled)
-        base = 0.5 * near + 0.25 * entered + 0.25 / num_states
-        pulls = DEFAULT_ASSUMPTIONS.pulls
-        pull = exp(sum(log(p) for p in pulls) / len(pulls))
-
-        # The prior's mean if rows are related, with and without the records of the row itself.
-        chain = np.empty((num_states, num_states))
-        without_own = np.empty(table.shape)
-        for s in range(num_states):
-            chain[s] = (pooled[s] + pull * base[s]) / (pooled[s].sum() + pull)
-            for a in range(num_actions):
-                others = pooled[s] - table[s, a]
-                without_own[s, a] = (others + pull * base[s]) / (others.sum() + pull)
-
-        # Every hypothesis and mass.
-        start = 0.05
-        end = min(30.0, 2.0 * num_states)
-        masses = [start * (end / start) ** (k / 12) for k in range(13)]
-        uniform = np.full(table.shape, 1 / num_states)
-        weights = []
-        for probability, mean in ((1 - prior_related, uniform), (prior_related, without_own)):
-            for mass in masses:
-                prior_weight = log(probability) + DEFAULT_ASSUMPTIONS.mass_power * log(mass)
-                weights.append(prior_weight + literal_likelihood(table, mean, mass))
-        largest = max(weights)
-        weights = [exp(w - largest) for w in weights]
-        related = sum(weights[13:]) / sum(weights)
-        mean_log = sum(w * log(m) for w, m in zip(weights, 2 * masses, strict=True)) / sum(weights)
-        return cls(exp(mean_log), related, related * chain + (1 - related) / num_states)
+        # The chain.
+        chain = tables[s].sum(axis=0)
+        mean[s, a] = (chain + pull * pooled) / (chain.sum() + pull)
+    return mean

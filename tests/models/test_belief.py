@@ -1,42 +1,32 @@
-"""The posterior of the transitions: mean and variance of functions of the next state."""
+"""The posterior of the transitions: expectations, closed loops, and new records."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 from pastwise._numerics.arrays import FloatArray
 from pastwise.data.counts import TransitionCounts
-from pastwise.data.records import Transitions
 from pastwise.data.space import Space
-from pastwise.models.belief import Belief, DenseBelief, SparseBelief, belief_from
-from pastwise.models.hierarchy import DENSE_STATES
-from tests.helpers.oracles import Record, counts_of, counts_of_list, log_of, random_log
-from tests.helpers.posteriors import LiteralPrior, table_of, weighted_counts
+from pastwise.models import belief as belief_module
+from pastwise.models.belief import Belief
+from pastwise.models.prior import RowPrior
+from tests.helpers.oracles import Record, counts_of, counts_of_list, log_of, random_log, random_rows
+from tests.helpers.posteriors import batch_of, literal_prior_mean, table_of, weighted_counts
 
-S, A = 4, 3
-
-
-def literal_moments(concentration: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance, around the mean, of values [S, A, S] under the normalised rows."""
-    rows = concentration / concentration.sum(axis=-1, keepdims=True)
-    mean = (rows * values).sum(axis=-1)
-    return mean, (rows * (values - mean[..., None]) ** 2).sum(axis=-1)
+A = 3
 
 
-def literal_concentration(counts: TransitionCounts) -> FloatArray:
-    """Counts + mass * mean of the prior."""
+def literal_concentration(counts: TransitionCounts, prior: RowPrior | None = None) -> FloatArray:
+    """Counts + mass * mean of the prior, [S, A, S], by loops."""
+    prior = prior or RowPrior.of(counts)
     table = table_of(counts)
-    prior = LiteralPrior.of(table)
-    return np.asarray(table + prior.mass * prior.mean[:, None])
+    mass = float(prior.mass[0])
+    mean = literal_prior_mean(table, mass, float(prior.pull[0]), prior.shares[0].tolist())
+    return np.asarray(table + mass * mean)
 
-
-KINDS: dict[str, Callable[[TransitionCounts], Belief]] = {
-    "dense": DenseBelief,
-    "sparse": SparseBelief,
-}
 
 LOGS = {
     "weighted": weighted_counts(6, A, 60),
@@ -45,13 +35,8 @@ LOGS = {
     "one state, one action": counts_of_list([(0, 0, 0)] * 3, 1, 1),
     "one state, nothing seen": counts_of_list([], 1, 2),
     "one record": counts_of_list([(1, 2, 0)], 3, 3, 0.3),
+    "line": counts_of_list([(s, a, s + a) for s in range(7) for a in range(2)], 8, 2),
 }
-
-
-@pytest.fixture(params=KINDS)
-def kind(request: pytest.FixtureRequest) -> str:
-    """How a belief is stored."""
-    return str(request.param)
 
 
 @pytest.fixture(params=LOGS)
@@ -60,151 +45,235 @@ def counts(request: pytest.FixtureRequest) -> TransitionCounts:
     return LOGS[request.param]
 
 
-def belief_and_truth(kind: str, counts: TransitionCounts) -> tuple[Belief, FloatArray]:
-    return KINDS[kind](counts), literal_concentration(counts)
-
-
 def check(belief: Belief, concentration: FloatArray) -> None:
-    """Weight and moments, for values of every shape that is allowed."""
+    """Every expectation of a belief of one system, against its concentrations [S, A, S]."""
     num_states, num_actions, _ = concentration.shape
     rng = np.random.default_rng(11)
-    np.testing.assert_allclose(belief.weight, concentration.sum(axis=-1), rtol=1e-9)
+    weight = concentration.sum(axis=-1, keepdims=True)
+    rows = concentration / weight
+    np.testing.assert_allclose(belief.weight[0, ..., None], weight, rtol=1e-9)
+
+    # Means of values by next state, and of tables.
     values = np.asarray(rng.normal(size=num_states))
-    for ours, theirs in zip(
-        belief.moments(values), literal_moments(concentration, values[None, None]), strict=True
-    ):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-12)
-    for lines in {1, num_states}:
-        for columns in {1, num_actions}:
-            table = rng.normal(size=(lines, columns, num_states))
-            expected = literal_moments(concentration, table)
-            for ours, theirs in zip(belief.moments_each(table), expected, strict=True):
-                assert ours.shape == (num_states, num_actions)
-                np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(belief.mean(values[None])[0], rows @ values, atol=1e-9)
+    table = rng.normal(size=concentration.shape)
+    expected = (rows * table).sum(axis=-1)
+    np.testing.assert_allclose(belief.mean(table[None])[0], expected, atol=1e-9)
+
+    # Staying, and the closed loop.
+    staying = np.empty((num_states, num_actions))
+    for s in range(num_states):
+        staying[s] = concentration[s, :, s]
+    np.testing.assert_allclose(belief.staying()[0], staying, atol=1e-9)
+    rule = random_rows(rng, num_states, num_actions)
+    expected = (rule[..., None] * rows).sum(axis=1)
+    np.testing.assert_allclose(belief.closed_loop(rule[None])[0], expected, atol=1e-9)
 
 
-def test_moments_are_those_of_a_dense_tensor(kind: str, counts: TransitionCounts) -> None:
-    check(*belief_and_truth(kind, counts))
+def test_expectations_are_those_of_a_dense_tensor(counts: TransitionCounts) -> None:
+    check(Belief(counts), literal_concentration(counts))
 
 
-def test_equal_values_have_no_variance(kind: str, counts: TransitionCounts) -> None:
-    belief, _ = belief_and_truth(kind, counts)
-    mean, variance = belief.moments(np.full(len(counts.states), 0.7))
-    np.testing.assert_allclose(mean, 0.7)
-    assert (variance >= 0).all()
-    np.testing.assert_allclose(variance, 0, atol=1e-14)
+def test_records_and_prior_make_the_mean(counts: TransitionCounts) -> None:
+    belief = Belief(counts)
+    values = np.random.default_rng(0).normal(size=(1, len(counts.states)))
+    table = table_of(counts)
+    np.testing.assert_allclose(belief.of_records(values)[0], table @ values[0], atol=1e-9)
+    np.testing.assert_allclose(belief.records[0], table.sum(axis=-1), atol=1e-9)
+    of_prior = literal_concentration(counts) - table
+    of_prior = of_prior / of_prior.sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(belief.of_prior(values)[0], of_prior @ values[0], atol=1e-9)
+
+
+def test_mean_rows_are_distributions_with_nothing_impossible(counts: TransitionCounts) -> None:
+    belief = Belief(counts)
+    num_states = len(counts.states)
+    rows = np.stack([belief.mean(row[None])[0] for row in np.eye(num_states)], axis=-1)
+    np.testing.assert_allclose(rows.sum(axis=-1), 1)
+    assert (rows > 0).all()
+
+
+# What rows borrow from each other.
+
+
+def test_untried_action_has_the_mean_of_what_followed_the_state_if_rows_are_related() -> None:
+    """Two actions lead from each of 20 states to three of its own; a third was never tried."""
+    rng = np.random.default_rng(3)
+    log_: list[Record] = []
+    targets = np.stack([rng.choice(20, 3, replace=False) for _ in range(20)])
+    for s, a in np.ndindex(20, 2):
+        log_ += [(s, a, n) for n in targets[s].tolist()] * 5
+    near = np.zeros((1, 20))
+    near[0, targets[0]] = 1.0
+    mean = Belief(counts_of_list(log_, 20, 3)).mean(near)[0]
+    assert mean[0, 2] > 0.6
+    assert mean[0, 2] > 2 * mean[1:, 2].mean()
+
+
+def test_untried_action_may_lead_anywhere_if_rows_are_unrelated() -> None:
+    """Both actions of a state lead for certain to states of their own."""
+    rng = np.random.default_rng(3)
+    target = np.stack([rng.permutation(20), rng.permutation(20)], axis=1)
+    log_: list[Record] = [(s, a, int(target[s, a])) for s in range(20) for a in range(2)] * 10
+    belief = Belief(counts_of_list(log_, 20, 3))
+    largest = max(float(belief.mean(row[None])[0, 0, 2]) for row in np.eye(20))
+    assert largest < 0.2
+
+
+def test_untried_action_does_as_in_other_states_if_states_are_in_order() -> None:
+    """A step up and a step down in each state of a line, but never up from state 10."""
+    log_: list[Record] = []
+    for s in range(1, 19):
+        if s != 10:
+            log_ += [(s, 1, s + 1)] * 3
+        log_ += [(s, 0, s - 1)] * 3
+    belief = Belief(counts_of_list(log_, 20, 2))
+    assert belief.mean(np.eye(20)[None, 11])[0, 10, 1] > 0.5
+
+
+def test_a_move_out_of_the_range_of_states_stays() -> None:
+    """Always a step up, in every state but the last, which has no records."""
+    log_: list[Record] = [(s, 0, s + 1) for s in range(9)] * 3
+    belief = Belief(counts_of_list(log_, 10, 1))
+    assert belief.mean(np.eye(10)[None, 9])[0, 9, 0] > 0.5
+
+
+def test_logs_of_too_many_moves_leave_them_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the pool of moves had no share."""
+    counts = LOGS["line"]
+    prior = RowPrior.of(counts)
+    without = RowPrior(prior.mass, prior.pull, prior.shares * [1, 1, 0])
+    monkeypatch.setattr(belief_module, "MOST_MOVES", 3)
+    check(Belief(counts), literal_concentration(counts, without))
+
+
+# Batches.
+
+
+def random_list(rng: np.random.Generator, size: int, number: int) -> list[Record]:
+    columns = random_log(rng, size, A, number)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def test_batch_is_each_log_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of different lengths; what is too many moves for one of them is not for the others."""
+    rng = np.random.default_rng(4)
+    logs = [random_list(rng, 5, number) for number in (20, 0, 300, 3)]
+    monkeypatch.setattr(belief_module, "MOST_MOVES", 100)
+    counts = batch_of(logs, 5, A)
+    together = Belief(counts)
+    assert (together.num_systems, together.num_states, together.num_actions) == (4, 5, A)
+    values = rng.normal(size=(4, 5))
+    table = rng.normal(size=(4, 5, A, 5))
+    rule = random_rows(rng, 4, 5, A)
+    for i, log_ in enumerate(logs):
+        alone = Belief(counts_of_list(log_, 5, A))
+        pairs = [
+            (together.weight, alone.weight),
+            (together.mean(values), alone.mean(values[i : i + 1])),
+            (together.mean(table), alone.mean(table[i : i + 1])),
+            (together.staying(), alone.staying()),
+            (together.closed_loop(rule), alone.closed_loop(rule[i : i + 1])),
+        ]
+        for ours, theirs in pairs:
+            np.testing.assert_allclose(ours[i], theirs[0], rtol=1e-9, atol=1e-12)
+
+
+def test_batch_that_observes_is_each_log_alone() -> None:
+    """Two leading axes; each log gets records of its own."""
+    rng = np.random.default_rng(5)
+    log_ = random_log(rng, 4, A, 2, 3, 20)
+    together = Belief(counts_of(log_, 4, A))
+    new = random_log(rng, 4, A, 9, 2, 3)
+    for state, action, next_state in zip(*new, strict=True):
+        together.observe(state, action, next_state)
+        together.refresh()
+    values = rng.normal(size=(6, 4))
+    mean = together.mean(values)
+    for system, i in enumerate(np.ndindex(2, 3)):
+        alone = Belief(counts_of(type(log_)(*(field[i] for field in log_)), 4, A))
+        for t in range(9):
+            alone.observe(*(field[(t, *i)] for field in new))
+            alone.refresh()
+        expected = alone.mean(values[system : system + 1])[0]
+        np.testing.assert_allclose(mean[system], expected, rtol=1e-9)
+
+
+# New records.
+
+NEW: list[Record] = [(5, 0, 3), (0, 2, 0), (0, 2, 0), (2, 1, 5)]
 
 
 def added(counts: TransitionCounts, log_: Sequence[Record]) -> TransitionCounts:
     return counts + TransitionCounts.from_records(*log_of(log_), counts.states, counts.actions)
 
 
-NEW: list[Record] = [(5, 0, 3), (0, 2, 0), (0, 2, 0), (2, 1, 5)]
-
-
-def test_sparse_belief_after_new_records_is_that_of_the_longer_log() -> None:
-    """Whether or not it was used in between; the prior is inferred anew."""
-    counts = LOGS["weighted"]
-    used = SparseBelief(counts)
-    unused = SparseBelief(counts)
-    for number, (s, a, n) in enumerate(NEW, 1):
-        for belief in (used, unused):
-            belief.observe(np.array(s), np.array(a), np.array(n))
-        check(used, literal_concentration(added(counts, NEW[:number])))
-    check(unused, literal_concentration(added(counts, NEW)))
-    np.testing.assert_array_equal(used.weight, unused.weight)
-
-
-@pytest.mark.parametrize("first_use", ["weight", "moments", "moments_each"])
-def test_any_first_use_of_a_sparse_belief_counts_new_records(first_use: str) -> None:
-    counts = LOGS["weighted"]
-    belief = SparseBelief(counts)
-    for s, a, n in NEW:
+def observe(belief: Belief, log_: Sequence[Record]) -> None:
+    for s, a, n in log_:
         belief.observe(np.array(s), np.array(a), np.array(n))
-    concentration = literal_concentration(added(counts, NEW))
-    values = np.arange(6.0)
-    if first_use == "weight":
-        np.testing.assert_allclose(belief.weight, concentration.sum(axis=-1))
-        return
-    if first_use == "moments":
-        ours = belief.moments(values)
-    else:
-        ours = belief.moments_each(values[None, None])
-    np.testing.assert_allclose(ours, literal_moments(concentration, values[None, None]), rtol=1e-8)
 
 
-def test_dense_belief_after_new_records_has_them_added_to_its_concentrations() -> None:
+def test_a_few_new_records_count_in_rows_chains_and_pools() -> None:
+    """Under the numbers of the prior as they were; used in between or not."""
     counts = LOGS["weighted"]
-    belief = DenseBelief(counts)
-    concentration = literal_concentration(counts)
-    for s, a, n in NEW:
-        belief.observe(np.array(s), np.array(a), np.array(n))
-        concentration[s, a, n] += 1
-        check(belief, concentration)
+    prior = RowPrior.of(counts)
+    belief = Belief(counts)
+    for number in range(1, len(NEW) + 1):
+        observe(belief, NEW[number - 1 : number])
+        belief.refresh()
+        check(belief, literal_concentration(added(counts, NEW[:number]), prior))
+    at_once = Belief(counts)
+    observe(at_once, NEW)
+    at_once.refresh()
+    np.testing.assert_allclose(at_once.weight, belief.weight)
 
 
-def test_beliefs_that_start_on_the_same_log_are_independent(kind: str) -> None:
+def test_after_many_new_records_the_posterior_is_nearly_that_of_the_longer_log() -> None:
+    """The prior's numbers follow the log."""
+    counts = LOGS["one record"]
+    log_ = random_list(np.random.default_rng(1), 3, 400)
+    belief = Belief(counts)
+    for record in log_:
+        observe(belief, [record])
+        belief.refresh()
+    other = Belief(added(counts, log_))
+    values = np.array([[0.0, 1.0, 3.0]])
+    np.testing.assert_allclose(belief.mean(values), other.mean(values), atol=0.05)
+    assert abs(np.log(belief.mass / other.mass)) < 1
+
+
+def test_new_records_wait_for_a_refresh() -> None:
+    belief = Belief(LOGS["weighted"])
+    before = belief.weight.copy()
+    observe(belief, NEW)
+    np.testing.assert_array_equal(belief.weight, before)
+    belief.refresh()
+    assert belief.records.sum() == pytest.approx(LOGS["weighted"].weight.sum() + len(NEW))
+
+
+def test_beliefs_that_start_on_the_same_log_are_independent() -> None:
     counts = LOGS["weighted"]
-    one = KINDS[kind](counts)
-    other = KINDS[kind](counts)
-    for s, a, n in NEW:
-        one.observe(np.array(s), np.array(a), np.array(n))
+    one = Belief(counts)
+    other = Belief(counts)
+    observe(one, NEW)
+    one.refresh()
     check(other, literal_concentration(counts))
 
 
-def test_dense_belief_of_a_batch_is_that_of_each_log_alone() -> None:
-    """Two leading axes; before and after each log got a record of its own."""
-    rng = np.random.default_rng(4)
-    log_ = random_log(rng, S, A, 2, 3, 20)
-    new = random_log(rng, S, A, 2, 3)
-    together = DenseBelief(counts_of(log_, S, A))
-    values = rng.normal(size=(2, 3, S))
-    table = rng.normal(size=(S, A, S))
-    for observed in (False, True):
-        if observed:
-            together.observe(*new)
-        moments = (*together.moments(values), *together.moments_each(table))
-        for i in np.ndindex(2, 3):
-            alone = DenseBelief(counts_of(Transitions(*(field[i] for field in log_)), S, A))
-            if observed:
-                alone.observe(*(field[i] for field in new))
-            np.testing.assert_allclose(together.weight[i], alone.weight, rtol=1e-12)
-            expected = (*alone.moments(values[i]), *alone.moments_each(table))
-            for ours, theirs in zip(moments, expected, strict=True):
-                np.testing.assert_allclose(ours[i], theirs, rtol=1e-10, atol=1e-13)
+# Sizes.
 
 
-def test_untried_action_has_the_mean_of_what_followed_the_state_if_rows_are_related(
-    kind: str,
-) -> None:
-    """Two actions lead from each of 20 states to the next but one; a third was never tried."""
-    log_: list[Record] = [(s, a, (s + 2) % 20) for s in range(20) for a in range(2)] * 10
-    belief = KINDS[kind](counts_of_list(log_, 20, 3))
-    mean, _ = belief.moments(np.eye(20)[2])
-    assert mean[0, 2] > 0.9
-
-
-def test_untried_action_may_lead_anywhere_if_rows_are_unrelated(kind: str) -> None:
-    """Both actions of a state lead for certain to states of their own."""
-    rng = np.random.default_rng(3)
-    target = np.stack([rng.permutation(20), rng.permutation(20)], axis=1)
-    log_: list[Record] = [(s, a, int(target[s, a])) for s in range(20) for a in range(2)] * 10
-    belief = KINDS[kind](counts_of_list(log_, 20, 3))
-    mean, _ = belief.moments(np.eye(20)[target[0, 0]])
-    assert mean[0, 2] == pytest.approx(1 / 20, abs=0.01)
-
-
-def test_large_systems_are_sparse_and_small_ones_and_batches_dense() -> None:
-    spaces = [(Space.of_size(n), Space.of_size(2)) for n in (DENSE_STATES, DENSE_STATES + 1)]
-    assert isinstance(belief_from(TransitionCounts.empty(*spaces[0])), DenseBelief)
-    assert isinstance(belief_from(TransitionCounts.empty(*spaces[1])), SparseBelief)
-    assert isinstance(belief_from(TransitionCounts.empty(*spaces[1], (2,))), DenseBelief)
+def test_states_that_end_an_episode_are_not_open() -> None:
+    counts = LOGS["weighted"].ending_in(np.array([1, 4]))
+    assert Belief(counts).is_open.tolist() == [True, False, True, True, False, True]
 
 
 def test_large_system_needs_no_tensor() -> None:
-    """20,000 states: a tensor would take 6.4 GB."""
-    log_ = random_log(np.random.default_rng(5), 20_000, 2, 30_000)
-    belief = belief_from(counts_of(log_, 20_000, 2))
-    mean, variance = belief.moments(np.linspace(0, 1, 20_000))
-    assert mean.shape == variance.shape == (20_000, 2)
+    """30,000 states: a tensor would take 14 GB, and even a closed loop is refused."""
+    log_ = random_log(np.random.default_rng(5), 30_000, 2, 30_000)
+    belief = Belief(counts_of(log_, 30_000, 2))
+    mean = belief.mean(np.linspace(0, 1, 30_000)[None])
+    assert mean.shape == (1, 30_000, 2)
     assert ((mean > 0) & (mean < 1)).all()
+    with pytest.raises(ValueError, match="join states into fewer"):
+        belief.closed_loop(np.full((1, 30_000, 2), 0.5))
