@@ -16,9 +16,11 @@ from pastwise.data.space import Space
 from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
 from pastwise.goals.utility import Utility
+from pastwise.methods import TLForesight
 from pastwise.models.belief import Belief
+from pastwise.policy.learner import TransferLearner
 from pastwise.theory import planning
-from pastwise.theory.planning import Task
+from pastwise.theory.planning import Task, _lasting_stay
 from tests.helpers.oracles import counts_of, counts_of_list, random_ideal, random_log, random_rows
 from tests.helpers.posteriors import batch_of, table_of
 
@@ -360,3 +362,51 @@ def test_a_row_that_was_only_seen_to_stay_may_stay_for_ever() -> None:
         rule = np.tile(np.eye(2)[a], (1, 2, 1))
         lengths.append(float(task.value_and_length(rule)[1][0, 0]))
     assert lengths[0] > 10 * lengths[1]
+
+
+def epochs_by_series(stays: float, leaves: float, discount: float) -> float:
+    """E[1 / (1 - g p)] with p ~ Beta(stays, leaves): the sum of g^k E[p^k], term by term."""
+    k = np.arange(40_000)
+    factors = np.log(discount * (stays + k) / (stays + leaves + k))
+    return float(1 + np.exp(np.cumsum(factors)).sum())
+
+
+@pytest.mark.parametrize("discount", [0.999, 0.9, 1e-3])
+@pytest.mark.parametrize("stays", [1e-6, 0.3, 1.7, 40.0, 1234.5, 1e5])
+@pytest.mark.parametrize("leaves", [0.02, 1.0, 2.0, 7.3, 300.0, 1e5])
+def test_a_stay_lasts_as_long_as_the_posterior_expects(
+    stays: float, leaves: float, discount: float
+) -> None:
+    total = np.array([stays + leaves])
+    chance = _lasting_stay(np.array([stays]), total, discount)
+    expected = epochs_by_series(stays, leaves, discount)
+    np.testing.assert_allclose(1 / (1 - discount * chance), [expected], rtol=1e-7)
+
+
+def test_without_a_future_the_mean_chance_counts() -> None:
+    stays = np.array([0.5, 30.0, 500.0])
+    total = np.array([1.0, 31.5, 507.0])
+    np.testing.assert_allclose(_lasting_stay(stays, total, discount=0.0), stays / total)
+
+
+def test_an_action_that_needs_patience_is_not_taken_for_one_that_never_leaves() -> None:
+    slow = [("x", "slow", "x")] * 1000 + [("x", "slow", "win")] * 4
+    gamble = [("x", "gamble", "win")] * 20 + [("x", "gamble", "lose")] * 80
+    state, action, next_state = zip(*slow, *gamble, strict=True)
+    learner = TransferLearner(Goal(prefer="win")).fit(
+        {"state": state, "action": action, "next": next_state},
+        state="state",
+        action="action",
+        next_state="next",
+        terminal=["lose", "win"],
+    )
+    # Sooner or later it wins; by the chance of 4 in 1,004 after 251 epochs.
+    assert learner.rule("x")["slow"] > 0.99
+    assert 0.7 < learner.explain("x").actions["slow"].parts["value"] < 0.85
+
+
+def test_a_policy_that_does_not_look_ahead_takes_the_best_next_step() -> None:
+    rows = {"state": ["x"] * 20, "action": ["a", "b"] * 10, "next": ["win", "lose"] * 10}
+    learner = TransferLearner(Goal(prefer="win"), method=TLForesight(discount=0.0))
+    learner.fit(rows, state="state", action="action", next_state="next", terminal=["lose", "win"])
+    assert learner.rule("x")["a"] > 0.99
