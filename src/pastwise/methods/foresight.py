@@ -28,7 +28,8 @@ the whole log, as far as the log supports it. A plan on it has three steps.
 From a log alone (``epochs = 0``) nothing more is added. With ``epochs`` left to act and learn in,
 uncertain actions are tried, as far as there is time to profit: ``optimism`` times the deviation
 counts for an action, times the square root of the share of it that could still be resolved if the
-epochs were spread over all rows, and the less the more skill the past had.
+epochs were spread over all rows, and the less the more skill the past had. The rule is then
+deterministic: what it observes gets it out of any state that holds it.
 """
 
 from __future__ import annotations
@@ -142,8 +143,8 @@ class TLForesight:
         Standard errors of the log's mean utility that the past is credited with, so that a short
         log is not judged unskilled by chance.
     temperature : float
-        Temperature of the rule, in deviations; it is divided by the number of actions, so that many
-        actions of nearly the best value do not add up to a random rule.
+        Temperature of a rule from a log alone, in deviations; it is divided by the number of
+        actions, so that many actions of nearly the best value do not add up to a random rule.
     optimism : float
         Deviations that speak for an uncertain action while there are epochs left to act and learn.
     replan : float
@@ -225,7 +226,7 @@ class TLForesight:
         # The best rule, and what the past and the time left make of uncertain actions.
         value = task.best_value()
         skill = self.skill(task, past, value, memory.observed)
-        deviations_added = self._optimism(task, skill, memory.observed)
+        deviations_added = self._optimism(task, past, value, memory.observed)
         for _ in range(2):
             deviation = task.deviation(value)
             example = self._slope(task, past, skill, value) * past.logarithms * deviation
@@ -275,13 +276,21 @@ class TLForesight:
         return value
 
     def skill(
-        self, task: Task, past: Past, best_value: FloatArray, observed: int = 0
+        self,
+        task: Task,
+        past: Past,
+        best_value: FloatArray,
+        observed: int = 0,
+        *,
+        credit: float | None = None,
     ) -> FloatArray:
         """How good the past was for today's goal: [N].
 
-        The value of its behaviour between that of random actions (0) and the best rule (1), plus a
-        credit that fades with the records; not below -1.
+        The value of its behaviour between that of random actions (0) and the best rule (1), with
+        ``credit`` standard errors of the log's mean utility added; not below -1.
         """
+        if credit is None:
+            credit = self.credit
         logged, length = task.value_and_length(past.behaviour)
         random = task.value_of(task.uniform)
 
@@ -294,16 +303,21 @@ class TLForesight:
         variance = np.maximum(mean * (1 - mean), 0.0)  # a reward's mean may lie outside [0, 1]
         error = np.sqrt(variance / (number + observed + 1)) * from_visits(length)
 
-        gain = from_visits(logged - random) + self.credit * error
-        possible_gain = from_visits(best_value - random) + self.credit * error
+        gain = from_visits(logged - random) + credit * error
+        possible_gain = from_visits(best_value - random) + credit * error
         skill = gain / np.maximum(possible_gain, np.finfo(float).tiny)
         return np.where(number > 0, np.clip(skill, -1.0, 1.0), 0.0)
 
-    def _optimism(self, task: Task, skill: FloatArray, observed: int) -> FloatArray:
-        """How many deviations to add to the value of each action: [N, S, A]."""
+    def _optimism(
+        self, task: Task, past: Past, best_value: FloatArray, observed: int
+    ) -> FloatArray | float:
+        """How many deviations to add to the value of each action: [N, S, A], or 0."""
         epochs_left = max(self.epochs - observed, 0)
+        if not epochs_left:
+            return 0.0
         records_to_come = epochs_left / task.uniform[0].size
         share = records_to_come / (task.belief.weight + records_to_come)
+        skill = self.skill(task, past, best_value, observed, credit=0.0)
         unskilled = 1 - np.maximum(skill, 0.0)
         return np.asarray(self.optimism * unskilled[:, None, None] * np.sqrt(share))
 
@@ -341,5 +355,6 @@ class TLForesight:
         best = index.argmax(axis=-1)[..., None]
         behind = np.take_along_axis(index, best, axis=-1) - index
         variance = deviation**2 + np.take_along_axis(deviation, best, axis=-1) ** 2
-        scale = self.temperature / index.shape[-1] * np.sqrt(variance) + SMALLEST_DEVIATION
+        temperature = 0.0 if self.epochs else self.temperature / index.shape[-1]
+        scale = temperature * np.sqrt(variance) + SMALLEST_DEVIATION
         return normalise(np.exp(-behind / scale))
