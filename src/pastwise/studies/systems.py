@@ -85,7 +85,7 @@ class KnownSystem:
         value = self.success
         for _ in range(max_steps):
             value = loop @ value
-        return float(self.initial @ value)
+        return min(float(self.initial @ value), 1.0)  # rounding errors add up
 
     @property
     def random(self) -> FloatArray:
