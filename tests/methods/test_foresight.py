@@ -700,7 +700,7 @@ def test_batch_of_runs_that_start_from_nothing_is_each_run_alone() -> None:
         ({"example": -0.1}, "example must be a number from 0"),
         ({"credit": float("nan")}, "credit must be a number from 0"),
         ({"optimism": float("inf")}, "optimism must be a number from 0"),
-        ({"discount": 1.0}, "discount must be a number from 0"),
+        ({"discount": 1.0}, "discount must be a number from 0 to 0.999999999, not 1.0"),
         ({"discount": -0.1}, "discount must be a number from 0"),
     ],
 )

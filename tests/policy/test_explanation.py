@@ -12,6 +12,7 @@ import pytest
 
 from pastwise import Columns, Goal, Space, TransferLearner, TransitionCounts
 from pastwise.data.space import Label
+from pastwise.evaluation.actions import ActionValue
 from pastwise.methods import Rand
 from pastwise.methods.base import BORROWED, DEVIATION, EVERY_STATE, EXAMPLE, RECORDS, VALUE, Plan
 from pastwise.policy.explanation import Explanation, Reason, TransitionEvidence, reason_of
@@ -283,3 +284,27 @@ def test_a_state_without_a_feasible_action_is_explained_by_zeros() -> None:
     reason = reason_of(Plan(rule, {"given policy": rule}, True), 0, heated(), np.ones(2), True)
     assert reason.probability == 0
     assert reason.parts == {"given policy": 0}
+
+
+def test_what_is_added_to_a_judged_value_is_in_its_deviations() -> None:
+    parts = {VALUE: 0.5, DEVIATION: 0.1, EXAMPLE: -0.0001, "optimism": 0.05, BORROWED: 0.5}
+    value = ActionValue(0.5, 0.1, 0.0, 0.0)
+    heat = Reason(1.0, True, parts, False, (), value)
+    line = next(heat.lines())
+    assert line.endswith("the past's example adds +0.00 deviations; optimism adds +0.50 deviations")
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_huge_reward_has_a_finite_deviation() -> None:
+    log = {"s": ["x", "x", "y", "y"], "a": ["a", "b"] * 2, "n": ["x", "y", "y", "x"]}
+    explanations = []
+    for scale in (1.0, 1e300):
+        learner = TransferLearner(Goal(reward={"y": scale}))
+        learner.fit(log, state="s", action="a", next_state="n")
+        explanations.append(learner.explain("x").actions["b"].value)
+    small, huge = explanations
+    assert small is not None
+    assert huge is not None
+    assert small.deviation > 0
+    assert huge.deviation / 1e300 == pytest.approx(small.deviation, rel=1e-6)
+    assert huge.mean / 1e300 == pytest.approx(small.mean, rel=1e-6)

@@ -837,3 +837,20 @@ def test_a_log_without_records_teaches_the_prior() -> None:
     assert dict(learner.rule_) == {0: {0: 0.5, 1: 0.5}, 1: {0: 0.5, 1: 0.5}}
     assert learner.support()[1] == SupportOfState(0, 0, 0, 1)
     assert learner.observe(1, 0, 0).rule(1)[0] > 0.99
+
+
+@pytest.mark.parametrize("wanted", [["x"], ["x", "y"]])
+@pytest.mark.filterwarnings("error")
+def test_a_goal_that_wants_every_state_is_served_by_any_record(wanted: list[str]) -> None:
+    log = {"state": wanted * 2, "action": ["a", "b"] * len(wanted), "next": wanted[::-1] * 2}
+    learner = TransferLearner(Goal(prefer=wanted))
+    learner.fit(log, state="state", action="action", next_state="next")
+    assert learner.serves_goal_
+
+
+def test_a_log_that_never_leads_where_the_goal_wants_does_not_serve_it() -> None:
+    log = {"state": ["x", "y", "z"], "action": ["a", "b", "a"], "next": ["y", "x", "x"]}
+    learner = TransferLearner(Goal(prefer="z"))
+    with pytest.warns(pw.LogWarning, match="no record leads to anything that the goal wants"):
+        learner.fit(log, state="state", action="action", next_state="next")
+    assert not learner.serves_goal_

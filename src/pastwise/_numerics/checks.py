@@ -85,7 +85,7 @@ def require_number(name: str, value: object, lowest: float, highest: float) -> N
     is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
     if not is_number or not lowest <= float(value) <= highest:  # type: ignore[arg-type]
         raise ParameterError(
-            f"{name} must be a number from {lowest:g} to {highest:g}, not {value!r}"
+            f"{name} must be a number from {lowest:g} to {highest:.9g}, not {value!r}"
         )
 
 

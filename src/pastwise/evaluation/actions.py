@@ -93,9 +93,15 @@ def action_values(
         values.append(
             ActionValue(
                 mean=float(of_action.mean()),
-                deviation=assumptions.stretch * float(of_action.std()),
+                deviation=assumptions.stretch * _deviation(of_action),
                 difference=float(difference.mean()),
-                difference_deviation=assumptions.stretch * float(difference.std()),
+                difference_deviation=assumptions.stretch * _deviation(difference),
             )
         )
     return values, criterion
+
+
+def _deviation(values: FloatArray) -> float:
+    """Standard deviation of values of any size: the squares of huge rewards would overflow."""
+    size = float(np.abs(values).max())
+    return size * float(np.std(values / size)) if size > 0 else 0.0

@@ -183,6 +183,11 @@ class Utility:
         """Whether there are terminal states, and nothing is collected after reaching one."""
         return len(self.terminal) > 0 and not self.after_end.any()
 
+    @property
+    def is_indifferent(self) -> bool:
+        """Whether all transitions have the same utility."""
+        return float(np.ptp(self.next_state_part)) == 0 and float(np.ptp(self.action_part)) == 0
+
     @cached_property
     def minimum(self) -> float:
         """The least utility that a transition can have."""

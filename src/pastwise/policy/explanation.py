@@ -137,19 +137,24 @@ class Reason:
             f"{value.difference:+.{digits}f} ± {value.difference_deviation:.{digits}f}"
         )
         deviation = self.parts.get(DEVIATION, 0.0)
-        if EXAMPLE in self.parts and deviation > 0:
-            in_deviations = self.parts[EXAMPLE] / deviation
-            line += f"; the past's example adds {in_deviations:+.2f} deviations"
+        if deviation > 0:
+            for cause, number in self._added():
+                in_deviations = round(number / deviation, 2) + 0.0  # never -0.00
+                line += f"; {cause} adds {in_deviations:+.2f} deviations"
         return line
+
+    def _added(self) -> Iterator[tuple[str, float]]:
+        """What is added to the value of the action, by its name in sentences."""
+        for name, number in self.parts.items():
+            if name not in (VALUE, DEVIATION, BORROWED):
+                yield ("the past's example" if name == EXAMPLE else name), number
 
     def _value_line(self, digits: int) -> str:
         """Such as: value 0.551, standard deviation 0.012; the past's example adds +0.002."""
         value = f"{self.parts[VALUE]:.{digits}f}"
         line = f"value {value}, standard deviation {self.parts[DEVIATION]:.{digits}f}"
-        for name, number in self.parts.items():
-            if name not in (VALUE, DEVIATION, BORROWED):
-                cause = "the past's example" if name == EXAMPLE else name
-                line += f"; {cause} adds {number:+.{digits}f}"
+        for cause, number in self._added():
+            line += f"; {cause} adds {number:+.{digits}f}"
         return line
 
     def _records_line(self) -> str:

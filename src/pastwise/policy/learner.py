@@ -429,10 +429,13 @@ class TransferLearner:
 
     @property
     def serves_goal_(self) -> bool:
-        """Whether any record of the log leads to something that the goal wants."""
+        """Whether any record of the log leads to something that the goal wants.
+
+        A goal to which all transitions are equal is served by any of them.
+        """
         counts = self._fitted.counts_to_learn_from()
         utility = Utility.of(self._fitted.ideal, counts.terminal)
-        return bool(utility.of_log(counts).is_useful)
+        return utility.is_indifferent or bool(utility.of_log(counts).is_useful)
 
     @property
     def columns_(self) -> Columns | None:
