@@ -203,6 +203,7 @@ def test_a_table_with_nothing_in_it_comes_back() -> None:
     assert_same(reloaded(saved), saved)
 
 
+@pytest.mark.filterwarnings("ignore:no record leads to anything that the goal wants")
 def test_columns_and_bins_come_back() -> None:
     """A loaded policy reads a further log as the first: quantiles, terminal states, decay."""
     log = {
