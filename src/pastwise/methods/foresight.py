@@ -28,8 +28,9 @@ the whole log, as far as the log supports it. A plan on it has three steps.
 From a log alone (``epochs = 0``) nothing more is added. With ``epochs`` left to act and learn in,
 uncertain actions are tried, as far as there is time to profit: ``optimism`` times the deviation
 counts for an action, times the square root of the share of it that could still be resolved if the
-epochs were spread over all rows, and the less the more skill the past had. The rule is then
-deterministic: what it observes gets it out of any state that holds it.
+epochs were spread over all rows, and the less the more skill the past had. A tenth of the
+temperature is enough then: what the rule observes gets it out of a state that holds it. Where only
+the end of an episode pays, optimism does not add up over epochs: the episode would never end.
 """
 
 from __future__ import annotations
@@ -58,6 +59,12 @@ from pastwise.models.belief import Belief
 from pastwise.theory.closed_loop import uniform_rule
 from pastwise.theory.learning import require_same_sizes
 from pastwise.theory.planning import MOST_ROUNDS, SMALLEST_DEVIATION, Task
+
+ACTING = 0.1
+"""Share of the temperature while there are epochs left to act in."""
+
+DIRECT_ROUNDS = 5
+"""Rounds of rule and value before rules are averaged; most plans have settled by then."""
 
 LARGEST_EXAMPLE = 4.0
 """The example's logarithms are cut off here: exp(-4) is an action in fifty."""
@@ -227,15 +234,16 @@ class TLForesight:
         value = task.best_value()
         skill = self.skill(task, past, value, memory.observed)
         deviations_added = self._optimism(task, past, value, memory.observed)
+        temperature = self.temperature / task.uniform.shape[-1]
+        if memory.observed < self.epochs:
+            temperature *= ACTING
+        rule = task.uniform
         for _ in range(2):
             deviation = task.deviation(value)
             example = self._slope(task, past, skill, value) * past.logarithms * deviation
             optimism = deviations_added * deviation
-            value = self._settle(task, value, example, optimism, deviation)
+            value, rule = self._settle(task, value, example, optimism, deviation, temperature)
 
-        # The rule, and its value without optimism.
-        index = task.action_values(value) + optimism + example
-        rule = self._choose(index, deviation, task.is_allowed)
         parts = {
             VALUE: task.origin + task.unit * task.action_values(task.value_of(rule)),
             DEVIATION: task.unit * deviation,
@@ -257,23 +265,31 @@ class TLForesight:
         example: FloatArray,
         optimism: FloatArray,
         deviation: FloatArray,
-    ) -> FloatArray:
-        """The value [N, S] of the rule that is chosen by it: each given the other, in turns.
+        temperature: float,
+    ) -> tuple[FloatArray, FloatArray]:
+        """The rule that is chosen by its own value, and that value: [N, S] and [N, S, A].
 
-        Systems that have settled keep their value, so that no result depends on the others of a
-        batch.
+        Each given the other, in turns. Where they go in circles, the rules of all turns are
+        averaged: such a rule postpones what it shies away from, but not for ever. Systems that have
+        settled keep their rule, so that no result depends on the others of a batch.
         """
+        collected = 0.0 if task.only_the_end_pays else optimism
+        rule = task.uniform
         is_settled = np.zeros(len(value), dtype=bool)
-        for _ in range(MOST_ROUNDS):
+        for number in range(MOST_ROUNDS):
             index = task.action_values(value) + optimism + example
-            rule = self._choose(index, deviation, task.is_allowed)
-            following = task.value_of(rule, optimism)
+            chosen = _choose(index, deviation, temperature, task.is_allowed)
+            share = 1 / max(1, number - DIRECT_ROUNDS)
+            following_rule = rule + share * (chosen - rule)
+            following = task.value_of(following_rule, collected)
+
             change = np.abs(following - value).max(axis=-1)
             value = np.where(is_settled[:, None], value, following)
+            rule = np.where(is_settled[:, None, None], rule, following_rule)
             is_settled = is_settled | (change < 1e-4 * (1 + np.ptp(value, axis=-1)))
             if is_settled.all():
                 break
-        return value
+        return value, rule
 
     def skill(
         self,
@@ -347,14 +363,14 @@ class TLForesight:
         slope /= 1 + (precision * x * x).sum(axis=(1, 2))
         return np.asarray(np.maximum(slope, np.minimum(prior_slope, 0.0)))[:, None, None]
 
-    def _choose(
-        self, index: FloatArray, deviation: FloatArray, is_allowed: BoolArray
-    ) -> FloatArray:
-        """The rule of an index [N, S, A]."""
-        index = np.where(is_allowed, index, -np.inf)
-        best = index.argmax(axis=-1)[..., None]
-        behind = np.take_along_axis(index, best, axis=-1) - index
-        variance = deviation**2 + np.take_along_axis(deviation, best, axis=-1) ** 2
-        temperature = 0.0 if self.epochs else self.temperature / index.shape[-1]
-        scale = temperature * np.sqrt(variance) + SMALLEST_DEVIATION
-        return normalise(np.exp(-behind / scale))
+
+def _choose(
+    index: FloatArray, deviation: FloatArray, temperature: float, is_allowed: BoolArray
+) -> FloatArray:
+    """The rule of an index [N, S, A]; see the module."""
+    index = np.where(is_allowed, index, -np.inf)
+    best = index.argmax(axis=-1)[..., None]
+    behind = np.take_along_axis(index, best, axis=-1) - index
+    variance = deviation**2 + np.take_along_axis(deviation, best, axis=-1) ** 2
+    scale = temperature * np.sqrt(variance) + SMALLEST_DEVIATION
+    return normalise(np.exp(-behind / scale))

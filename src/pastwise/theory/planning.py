@@ -69,10 +69,9 @@ class Task:
             full = (*belief.weight.shape, belief.num_states)
             self._collected = np.broadcast_to(utility.next_state_part, full)
         self._action_part = utility.action_part
-        self._stays = None
-        pays_on_the_way = (utility.next_state_part[..., self.is_open] > 0).any()
-        if utility.stops_at_end and not pays_on_the_way:
-            self._stays = _Stays.of(belief, discount)
+        pays_on_the_way = bool((utility.next_state_part[..., self.is_open] > 0).any())
+        self.only_the_end_pays = utility.stops_at_end and not pays_on_the_way
+        self._stays = _Stays.of(belief, discount) if self.only_the_end_pays else None
         self._now = self._mean(self._collected) + utility.action_part
         self._last_value: FloatArray | None = None  # where an iterative solution starts
         self._at_end = np.zeros(shape)
