@@ -507,7 +507,7 @@ class TransitionPosterior:
 
         # Likelihoods are of whole records, to the power of how much of them counts.
         records = np.maximum(np.rint(counts.weight), 1.0)
-        row_records = np.rint(group_sum(counts.row, counts.weight, shape[0] * shape[1]))
+        row_records = group_sum(counts.row, records, shape[0] * shape[1])
         return gibbs.Log(
             first=np.searchsorted(counts.state, np.arange(self.num_states + 1)),
             action=counts.action,
