@@ -14,7 +14,7 @@ demo: .venv/demo
 	$(BIN)/pastwise reproduce
 
 test: lint
-	$(BIN)/pytest -n 2 --cov --cov-report=term
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --cov --cov-report=term
 
 # Random input with a new seed in each round, until something fails or Ctrl-C. A failure is repeated
 # with: make fuzz SEED=..., the seed that was printed.

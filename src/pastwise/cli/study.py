@@ -114,7 +114,8 @@ def output_options(folder: str) -> Decorator:
             type=click.IntRange(min=1, max=MOST_JOBS),
             default=1,
             show_default=True,
-            help="Processes to share the work; the results are the same for any number.",
+            help="Processes to share the work; for any number the results are the same, up to "
+            "rounding.",
         )
         @json_option
         @wraps(command)

@@ -159,12 +159,12 @@ class Tables:
 
     @cached_property
     def state(self) -> IntArray:
-        """System and state of each cell, as one number: [cells]."""
+        """The state of each cell, with its log, as one number: [cells]."""
         return self.counts.row // self.num_actions
 
     @cached_property
-    def system(self) -> IntArray:
-        """System of each cell: [cells]."""
+    def log(self) -> IntArray:
+        """The log that each cell belongs to: [cells]."""
         return self.state // self.num_states
 
     @cached_property
@@ -182,7 +182,7 @@ class Tables:
     @cached_property
     def entered(self) -> FloatArray:
         """Tables that lead to each state: [N, S]."""
-        number = self.system * self.num_states + self.counts.next_state
+        number = self.log * self.num_states + self.counts.next_state
         total = group_sum(number, self.of_cell, self.num_systems * self.num_states)
         return total.reshape(self.num_systems, self.num_states)
 
@@ -197,8 +197,8 @@ class Tables:
 
     @cached_property
     def action_of_cell(self) -> IntArray:
-        """System and action of each cell, as one number: [cells]."""
-        return self.system * self.num_actions + self.counts.action
+        """The action of each cell, with its log, as one number: [cells]."""
+        return self.log * self.num_actions + self.counts.action
 
     @cached_property
     def displacement(self) -> IntArray:
@@ -260,8 +260,8 @@ class _Cells:
         chain = _share(of_pair[place] - tables.of_cell, chain_tables)
 
         # Where records lead.
-        entered_total = tables.entered.sum(axis=1)[tables.system] - own
-        entered = _share(tables.entered[tables.system, next_state] - tables.of_cell, entered_total)
+        entered_total = tables.entered.sum(axis=1)[tables.log] - own
+        entered = _share(tables.entered[tables.log, next_state] - tables.of_cell, entered_total)
 
         # The same move elsewhere.
         flat_moves = tables.moves.reshape(-1, tables.moves.shape[-1])
@@ -273,16 +273,16 @@ class _Cells:
 
         # A part of the rows, where a log has many cells.
         rows_per_system = tables.num_states * tables.num_actions
-        cells = np.bincount(tables.system, minlength=tables.num_systems)
+        cells = np.bincount(tables.log, minlength=tables.num_systems)
         stride = np.maximum(1, -(-cells // most_cells))
-        chosen = counts.row % rows_per_system % stride[tables.system] == 0
+        chosen = counts.row % rows_per_system % stride[tables.log] == 0
         row_records = counts.by_state_action(counts.weight).ravel()
         rows = np.flatnonzero(row_records)
         rows = rows[rows % rows_per_system % stride[rows // rows_per_system] == 0]
         uniform = np.full(len(counts.row), 1 / tables.num_states)
         has_pool = [uniform > 0, entered_total > NO_TABLES, move_total > NO_TABLES]
         return cls(
-            system=tables.system[chosen],
+            system=tables.log[chosen],
             records=counts.weight[chosen],
             chain=chain[chosen],
             chain_tables=chain_tables[chosen],

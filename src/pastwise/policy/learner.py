@@ -431,9 +431,12 @@ class TransferLearner:
     def serves_goal_(self) -> bool:
         """Whether any record of the log leads to something that the goal wants.
 
-        A goal to which all transitions are equal is served by any of them.
+        A goal to which all transitions are equal is served by any of them, and a log without
+        records is not blamed.
         """
         counts = self._fitted.counts_to_learn_from()
+        if not len(counts.key):
+            return True
         utility = Utility.of(self._fitted.ideal, counts.terminal)
         return utility.is_indifferent or bool(utility.of_log(counts).is_useful)
 
