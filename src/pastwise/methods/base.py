@@ -14,8 +14,8 @@ To add a method, copy the smallest file of this package, `baselines.py`, or foll
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -150,6 +150,14 @@ class Method(Protocol[Memory]):
 
 AnyMethod = Method[Any]
 """A method whose memory nobody looks into."""
+
+
+def acting_for(method: AnyMethod, epochs: int) -> AnyMethod:
+    """The method that knows how many epochs there are to act in, where it makes use of that."""
+    if not hasattr(method, EPOCHS):
+        return method
+    acting: AnyMethod = replace(cast(Any, method), **{EPOCHS: epochs})
+    return acting
 
 
 class LiveRows(Protocol):

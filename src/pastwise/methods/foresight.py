@@ -66,6 +66,9 @@ ACTING = 0.1
 DIRECT_ROUNDS = 5
 """Rounds of rule and value before rules are averaged; most plans have settled by then."""
 
+LARGEST_DISCOUNT = 0.999999999
+"""Values grow with 1 / (1 - discount); beyond this they leave too few digits for differences."""
+
 LARGEST_EXAMPLE = 4.0
 """The example's logarithms are cut off here: exp(-4) is an action in fifty."""
 
@@ -176,7 +179,7 @@ class TLForesight:
 
     def __post_init__(self) -> None:
         require_whole_number("epochs", self.epochs, 0, 2**62)
-        require_number("discount", self.discount, 0, 1 - 1e-9)
+        require_number("discount", self.discount, 0, LARGEST_DISCOUNT)
         require_number("temperature", self.temperature, 1e-9, 1e9)
         for name in ("example", "credit", "optimism", "replan"):
             require_number(name, getattr(self, name), 0, 1e9)
@@ -232,8 +235,9 @@ class TLForesight:
 
         # The best rule, and what the past and the time left make of uncertain actions.
         value = task.best_value()
-        skill = self.skill(task, past, value, memory.observed)
-        deviations_added = self._optimism(task, past, value, memory.observed)
+        standing = _Standing.of(task, past, value, memory.observed)
+        skill = standing.skill(self.credit)
+        deviations_added = self._optimism(task, standing.skill(), memory.observed)
         temperature = self.temperature / task.uniform.shape[-1]
         if memory.observed < self.epochs:
             temperature *= ACTING
@@ -292,48 +296,18 @@ class TLForesight:
         return value, rule
 
     def skill(
-        self,
-        task: Task,
-        past: Past,
-        best_value: FloatArray,
-        observed: int = 0,
-        *,
-        credit: float | None = None,
+        self, task: Task, past: Past, best_value: FloatArray, observed: int = 0
     ) -> FloatArray:
-        """How good the past was for today's goal: [N].
+        """How good the past was for today's goal, with the credit of a short log: [N]."""
+        return _Standing.of(task, past, best_value, observed).skill(self.credit)
 
-        The value of its behaviour between that of random actions (0) and the best rule (1), with
-        ``credit`` standard errors of the log's mean utility added; not below -1.
-        """
-        if credit is None:
-            credit = self.credit
-        logged, length = task.value_and_length(past.behaviour)
-        random = task.value_of(task.uniform)
-
-        def from_visits(value: FloatArray) -> FloatArray:
-            return np.asarray((past.visits * value).sum(axis=-1))
-
-        # Standard error of what the log collects.
-        mean = past.utility.mean.ravel()
-        number = past.utility.total_weight.ravel()
-        variance = np.maximum(mean * (1 - mean), 0.0)  # a reward's mean may lie outside [0, 1]
-        error = np.sqrt(variance / (number + observed + 1)) * from_visits(length)
-
-        gain = from_visits(logged - random) + credit * error
-        possible_gain = from_visits(best_value - random) + credit * error
-        skill = gain / np.maximum(possible_gain, np.finfo(float).tiny)
-        return np.where(number > 0, np.clip(skill, -1.0, 1.0), 0.0)
-
-    def _optimism(
-        self, task: Task, past: Past, best_value: FloatArray, observed: int
-    ) -> FloatArray | float:
+    def _optimism(self, task: Task, skill: FloatArray, observed: int) -> FloatArray | float:
         """How many deviations to add to the value of each action: [N, S, A], or 0."""
         epochs_left = max(self.epochs - observed, 0)
         if not epochs_left:
             return 0.0
         records_to_come = epochs_left / task.uniform[0].size
         share = records_to_come / (task.belief.weight + records_to_come)
-        skill = self.skill(task, past, best_value, observed, credit=0.0)
         unskilled = 1 - np.maximum(skill, 0.0)
         return np.asarray(self.optimism * unskilled[:, None, None] * np.sqrt(share))
 
@@ -362,6 +336,56 @@ class TLForesight:
         slope = prior_slope + (precision * x * y).sum(axis=(1, 2))
         slope /= 1 + (precision * x * x).sum(axis=(1, 2))
         return np.asarray(np.maximum(slope, np.minimum(prior_slope, 0.0)))[:, None, None]
+
+
+@dataclass(frozen=True, eq=False)
+class _Standing:
+    """The past between random actions and the best rule, from the states that it visited.
+
+    Attributes
+    ----------
+    gain, possible_gain : [N]
+        What the logged behaviour and the best rule gain over random actions.
+    error : [N]
+        Standard error of what the log collects.
+    has_records : [N]
+    """
+
+    gain: FloatArray
+    possible_gain: FloatArray
+    error: FloatArray
+    has_records: BoolArray
+
+    @classmethod
+    def of(cls, task: Task, past: Past, best_value: FloatArray, observed: int) -> _Standing:
+        """The standing after so many records were observed since the past log."""
+
+        def from_visits(value: FloatArray) -> FloatArray:
+            return np.asarray((past.visits * value).sum(axis=-1))
+
+        logged, length = task.value_and_length(past.behaviour)
+        mean = past.utility.mean.ravel()
+        number = past.utility.total_weight.ravel()
+        variance = np.maximum(mean * (1 - mean), 0.0)  # a reward's mean may lie outside [0, 1]
+        return cls(
+            gain=from_visits(logged - task.random_value),
+            possible_gain=from_visits(best_value - task.random_value),
+            error=np.sqrt(variance / (number + observed + 1)) * from_visits(length),
+            has_records=number > 0,
+        )
+
+    def skill(self, credit: float = 0.0) -> FloatArray:
+        """From 0 (random actions) to 1 (the best rule), not below -1: [N].
+
+        Parameters
+        ----------
+        credit : float
+            Standard errors that the past is credited with.
+        """
+        gain = self.gain + credit * self.error
+        possible_gain = self.possible_gain + credit * self.error
+        skill = gain / np.maximum(possible_gain, np.finfo(float).tiny)
+        return np.where(self.has_records, np.clip(skill, -1.0, 1.0), 0.0)
 
 
 def _choose(

@@ -163,11 +163,6 @@ class Tables:
         return self.counts.row // self.num_actions
 
     @cached_property
-    def log(self) -> IntArray:
-        """The log that each cell belongs to: [cells]."""
-        return self.state // self.num_states
-
-    @cached_property
     def of_state(self) -> FloatArray:
         """Tables of each state: [N * S]."""
         return np.asarray(self.of_row.reshape(-1, self.num_actions).sum(axis=1))
@@ -182,7 +177,7 @@ class Tables:
     @cached_property
     def entered(self) -> FloatArray:
         """Tables that lead to each state: [N, S]."""
-        number = self.log * self.num_states + self.counts.next_state
+        number = self.counts.batch * self.num_states + self.counts.next_state
         total = group_sum(number, self.of_cell, self.num_systems * self.num_states)
         return total.reshape(self.num_systems, self.num_states)
 
@@ -198,13 +193,12 @@ class Tables:
     @cached_property
     def action_of_cell(self) -> IntArray:
         """The action of each cell, with its log, as one number: [cells]."""
-        return self.log * self.num_actions + self.counts.action
+        return self.counts.batch * self.num_actions + self.counts.action
 
     @cached_property
     def displacement(self) -> IntArray:
         """Place of each cell's displacement among all of them: [cells]."""
-        state = self.state % self.num_states
-        return self.counts.next_state - state + self.num_states - 1
+        return self.counts.next_state - self.counts.state + self.num_states - 1
 
     def staying(self, moves: FloatArray) -> FloatArray:
         """What of each action's moves [N, A, 2 S - 1] would leave the range: [N, S, A]."""
@@ -260,29 +254,29 @@ class _Cells:
         chain = _share(of_pair[place] - tables.of_cell, chain_tables)
 
         # Where records lead.
-        entered_total = tables.entered.sum(axis=1)[tables.log] - own
-        entered = _share(tables.entered[tables.log, next_state] - tables.of_cell, entered_total)
+        entered_total = tables.entered.sum(axis=1)[counts.batch] - own
+        entered = _share(tables.entered[counts.batch, next_state] - tables.of_cell, entered_total)
 
         # The same move elsewhere.
         flat_moves = tables.moves.reshape(-1, tables.moves.shape[-1])
         move_total = flat_moves.sum(axis=1)[tables.action_of_cell] - own
         same_move = flat_moves[tables.action_of_cell, tables.displacement] - tables.of_cell
         stays = tables.staying(tables.moves).ravel()[counts.row]
-        is_stay = next_state == tables.state % tables.num_states
+        is_stay = next_state == counts.state
         move = _share(same_move + np.where(is_stay, stays, 0.0), move_total)
 
         # A part of the rows, where a log has many cells.
         rows_per_system = tables.num_states * tables.num_actions
-        cells = np.bincount(tables.log, minlength=tables.num_systems)
+        cells = np.bincount(counts.batch, minlength=tables.num_systems)
         stride = np.maximum(1, -(-cells // most_cells))
-        chosen = counts.row % rows_per_system % stride[tables.log] == 0
+        chosen = counts.row % rows_per_system % stride[counts.batch] == 0
         row_records = counts.by_state_action(counts.weight).ravel()
         rows = np.flatnonzero(row_records)
         rows = rows[rows % rows_per_system % stride[rows // rows_per_system] == 0]
         uniform = np.full(len(counts.row), 1 / tables.num_states)
         has_pool = [uniform > 0, entered_total > NO_TABLES, move_total > NO_TABLES]
         return cls(
-            system=tables.log[chosen],
+            system=counts.batch[chosen],
             records=counts.weight[chosen],
             chain=chain[chosen],
             chain_tables=chain_tables[chosen],

@@ -10,7 +10,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, cast
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from pastwise._numerics.checks import require_whole_number
 from pastwise.data.counts import Decay, TransitionCounts
 from pastwise.data.space import Label
 from pastwise.errors import LogWarning, ParameterError, UnknownLabelError
-from pastwise.methods.base import EPOCHS, LiveRows, PlannedRows
+from pastwise.methods.base import LiveRows, PlannedRows, acting_for
 from pastwise.policy.rule import known_index
 from pastwise.policy.state import PolicyState
 
@@ -194,8 +193,8 @@ def _live_rows(policy: PolicyState, epochs: int, rng: np.random.Generator) -> Li
     A method that knows how many epochs there are to act in plans anew with that number.
     """
     method = policy.settings.method
-    if epochs and hasattr(method, EPOCHS):
-        acting = replace(cast(Any, method), **{EPOCHS: epochs})
+    acting = acting_for(method, epochs)
+    if epochs and acting is not method:
         return PlannedRows(acting, None, policy.counts_to_learn_from(), policy.ideal, rng)
     own_rows = getattr(method, "live_rows", None)
     if own_rows is not None:

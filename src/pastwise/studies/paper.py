@@ -20,9 +20,8 @@ from pastwise._numerics.arrays import FloatArray, IntArray, normalise
 from pastwise._numerics.streams import Streams
 from pastwise.data.counts import TransitionCounts
 from pastwise.goals.ideal import IdealModel
-from pastwise.methods.base import AnyMethod
+from pastwise.methods.base import AnyMethod, acting_for
 from pastwise.methods.baselines import Scripted
-from pastwise.methods.foresight import TLForesight
 from pastwise.methods.fpd import FPD
 from pastwise.methods.fpd_learn import FPDLearn
 from pastwise.methods.tl_explore import TLExplore
@@ -164,11 +163,9 @@ class PaperStudy:
             return FPDLearn(self.horizon, self.model_prior, self.replay)
         if name == "FPD":
             return FPD(model, self.horizon, self.replay)
-        if name == "TL_foresight":
-            return TLForesight(epochs=self.num_steps)
         if name == "optimum":
             return self._optimum(model)
-        return methods.create(name)
+        return acting_for(methods.create(name), self.num_steps)
 
     def _optimum(self, model: DenseModel) -> Scripted:
         """The policy with the most visits to the first state; FPD minimises a divergence."""

@@ -21,9 +21,8 @@ from pastwise import methods
 from pastwise._numerics.arrays import FloatArray, IntArray, sample
 from pastwise._numerics.streams import Streams
 from pastwise.data.records import Transitions
-from pastwise.methods.base import AnyMethod
-from pastwise.methods.foresight import TLForesight
-from pastwise.studies.families import FAMILIES, of_group
+from pastwise.methods.base import AnyMethod, acting_for
+from pastwise.studies.families import of_group
 from pastwise.studies.long_run import long_run_values, optimal_rule
 from pastwise.studies.planner_tables import Outcome, Scores
 from pastwise.studies.planner_tasks import (
@@ -31,8 +30,8 @@ from pastwise.studies.planner_tasks import (
     Place,
     counts_of,
     ideal_of,
+    places,
     random_rule,
-    require_known,
 )
 from pastwise.studies.runner import Part, Runner
 from pastwise.studies.synthetic import System
@@ -61,9 +60,7 @@ def registered_agents(names: Sequence[str] | None = None) -> dict[str, Agent]:
 
 def acting_method(name: str, epochs: int) -> AnyMethod:
     """A method that is about to act for so many epochs."""
-    if name == TLForesight.name:
-        return TLForesight(epochs=epochs)
-    return methods.create(name)
+    return acting_for(methods.create(name), epochs)
 
 
 def online_scores(
@@ -104,15 +101,11 @@ def online_parts(
     seed: int,
 ) -> list[Part[list[dict[str, Any]]]]:
     """A part for every system and number of epochs; see `online_scores`."""
-    require_known("family", families, FAMILIES)
-    require_known("past", pasts, PASTS)
-    parts: list[Part[list[dict[str, Any]]]] = []
-    for family in families:
-        for index in range(systems):
-            place = Place(family, index, seed)
-            for num_epochs in epochs:
-                parts.append(partial(_online_part, dict(agents), place, pasts, records, num_epochs))
-    return parts
+    return [
+        partial(_online_part, dict(agents), place, pasts, records, num_epochs)
+        for place in places(families, pasts, systems, seed)
+        for num_epochs in epochs
+    ]
 
 
 def _online_part(

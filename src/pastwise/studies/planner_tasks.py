@@ -7,7 +7,7 @@ past each episode follows one of these, by chance.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -119,7 +119,14 @@ class Place:
         return Transitions(log.state[first], log.action[first], log.next_state[first])
 
 
-def require_known(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
+def places(families: Sequence[str], pasts: Sequence[str], systems: int, seed: int) -> list[Place]:
+    """Some systems of each family; unknown families and pasts are refused."""
+    _require_known("family", families, FAMILIES)
+    _require_known("past", pasts, PASTS)
+    return [Place(family, index, seed) for family in families for index in range(systems)]
+
+
+def _require_known(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
     """Refuse a name that is not among the known ones."""
     choice = list(known)
     for name in names:

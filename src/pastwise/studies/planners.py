@@ -43,7 +43,7 @@ from pastwise.data.records import Transitions
 from pastwise.errors import ParameterError
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods.base import AnyMethod
-from pastwise.studies.families import FAMILIES, of_group
+from pastwise.studies.families import of_group
 from pastwise.studies.long_run import long_run_values, optimal_rule
 from pastwise.studies.planner_agents import EPOCHS, ONLINE_RECORDS, online_parts, registered_agents
 from pastwise.studies.planner_tables import OTHERS, Comparison, Outcome, Scores
@@ -53,8 +53,8 @@ from pastwise.studies.planner_tasks import (
     Place,
     counts_of,
     ideal_of,
+    places,
     random_rule,
-    require_known,
 )
 from pastwise.studies.runner import Part, Runner
 
@@ -122,14 +122,10 @@ def offline_parts(
     seed: int,
 ) -> list[Part[list[dict[str, Any]]]]:
     """A part for every system, with all that happens in it; see `offline_scores`."""
-    require_known("family", families, FAMILIES)
-    require_known("past", pasts, PASTS)
-    parts: list[Part[list[dict[str, Any]]]] = []
-    for family in families:
-        for index in range(systems):
-            place = Place(family, index, seed)
-            parts.append(partial(_offline_part, dict(learners), place, pasts, records))
-    return parts
+    return [
+        partial(_offline_part, dict(learners), place, pasts, records)
+        for place in places(families, pasts, systems, seed)
+    ]
 
 
 def _offline_part(

@@ -18,6 +18,9 @@ as the posterior expects. With p ~ Beta(a, b) the discounted number of epochs is
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
+
 import numpy as np
 
 from pastwise._numerics.arrays import FloatArray, IntArray, fold
@@ -111,6 +114,11 @@ class Task:
         """
         return self._solve(rule, (rule * (self._now + extra)).sum(axis=-1)[..., None])[..., 0]
 
+    @cached_property
+    def random_value(self) -> FloatArray:
+        """Value of each state under random actions: [N, S]."""
+        return self.value_of(self.uniform)
+
     def value_and_length(self, rule: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Value of each state under a rule, and its discounted number of epochs: [N, S] each."""
         now = (rule * self._now).sum(axis=-1)
@@ -156,7 +164,7 @@ class Task:
 
     def best_value(self) -> FloatArray:
         """Value of the best rule, by policy iteration: [N, S]."""
-        value = self.value_of(self.uniform)
+        value = self.random_value
         actions = None
         for number in range(MOST_ROUNDS):
             action_values = self._of_allowed(value)
@@ -189,9 +197,7 @@ class Task:
 
     def deviation(self, value: FloatArray) -> FloatArray:
         """Standard deviation of the value of each action under the posterior: [N, S, A]."""
-        target = self._target(value)
-        mean = self.belief.mean(target)
-        variance = np.maximum(self.belief.mean(target**2) - mean**2, 0.0)
+        variance = _variance(self.belief.mean, self._target(value))
         return np.sqrt(variance / (self.belief.weight + 1))
 
     def shown_by_records(self, value: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -204,13 +210,14 @@ class Task:
         target = self._target(value)
         number = np.maximum(belief.records, 1e-9)
         shown = belief.of_records(target) / number + self._action_part
-        mean = belief.mean(target)
-        variance = np.maximum(belief.mean(target**2) - mean**2, SMALLEST_DEVIATION**2)
-        prior_mean = belief.of_prior(target)
-        prior_variance = np.maximum(
-            belief.of_prior(target**2) - prior_mean**2, SMALLEST_DEVIATION**2
-        )
+        variance = np.maximum(_variance(belief.mean, target), SMALLEST_DEVIATION**2)
+        prior_variance = np.maximum(_variance(belief.of_prior, target), SMALLEST_DEVIATION**2)
         return shown, variance / number, np.sqrt(prior_variance / (belief.mass + 1))
+
+
+def _variance(mean: Callable[[FloatArray], FloatArray], target: FloatArray) -> FloatArray:
+    """Variance of a target under the distributions that a function takes means of."""
+    return np.asarray(np.maximum(mean(target**2) - mean(target) ** 2, 0.0))
 
 
 class _Stays:
