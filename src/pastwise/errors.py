@@ -130,6 +130,38 @@ class GoalError(PastwiseError, ValueError):
         self.part = part
 
 
+class ConditionError(GoalError):
+    """A condition cannot be read.
+
+    Attributes
+    ----------
+    problem : str
+        What is wrong, without the place.
+    text : str
+        The condition.
+    position : int
+        Where in the text reading stopped, from 0.
+    """
+
+    def __init__(self, problem: str, text: str, position: int, part: str = "") -> None:
+        super().__init__(problem, part)
+        self.args = (problem, text, position, part)
+        self.problem = problem
+        self.text = text
+        self.position = position
+
+    def __str__(self) -> str:
+        where = f"{self.part}: " if self.part else ""
+        message = f"{where}{self.problem} (character {self.position + 1} of the condition)"
+
+        # The text around the place, on one line, with a mark below.
+        begin = max(0, self.position - 60)
+        excerpt = self.text[begin : self.position + 20]
+        line = "".join(each if each.isprintable() else " " for each in excerpt)
+        mark = " " * (self.position - begin) + "^"
+        return shortened(f"{message}\n  {line}\n  {mark}")
+
+
 class GoalLabelError(GoalError, UnknownLabelError):
     """A goal names a state, action or field value that the log does not have.
 
