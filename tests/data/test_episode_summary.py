@@ -9,7 +9,7 @@ import pytest
 
 from pastwise import Space, TransitionCounts
 from pastwise.data.counts import Decay
-from pastwise.data.episodes import NUM_FOLDS, EpisodeSummary, random_folds
+from pastwise.data.episodes import NUM_FOLDS, EpisodeSummary, EpisodeVisits, random_folds
 from pastwise.errors import ParameterError
 
 STATES = Space("abc")
@@ -180,3 +180,42 @@ def test_summaries_of_no_log_are_refused(changes: dict[str, object]) -> None:
     summary.require_possible()
     with pytest.raises(ParameterError):
         replace(summary, **changes).require_possible()  # type: ignore[arg-type]
+
+
+VISITS = EpisodeVisits(np.array([4, 2, 0]), np.array([0, 1, 3]), np.array([3, 4, 2]), 2)
+
+
+def test_visits_move_to_larger_spaces_and_add_up() -> None:
+    one = summary_of(counts_of(1, 50), visits=VISITS)
+    larger = one.relabelled(Space("abcd"), Space("wxy"))
+    assert larger.visits is not None
+    assert larger.visits.by_state.tolist() == [4, 2, 0, 0]
+    assert [larger.visits.of_state(state).tolist() for state in range(4)] == [
+        [0, 3, 4],
+        [0, 0, 2],
+        [0, 0, 0],
+        [0, 0, 0],
+    ]
+    both = one + one
+    assert both.visits is not None
+    assert both.visits.of_state(0).tolist() == [6, 8]
+    assert (one + summary_of(counts_of(1, 50))).visits is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"by_state": np.array([4, 2])},
+        {"by_state": np.array([6, 2, 0])},
+        {"by_state": np.array([-4, 2, 0])},
+        {"pair": np.array([1, 0, 3])},
+        {"pair": np.array([0, 1, 6])},
+        {"by_pair": np.array([3, 4])},
+        {"by_pair": np.array([3, 5, 2])},
+        {"by_pair": np.array([0, 4, 2])},
+    ],
+)
+def test_visits_of_no_log_are_refused(changes: dict[str, object]) -> None:
+    VISITS.require_possible(5, 3)
+    with pytest.raises(ParameterError):
+        replace(VISITS, **changes).require_possible(5, 3)  # type: ignore[arg-type]

@@ -126,6 +126,23 @@ def assert_same_as_loop(found: EpisodeSummary | None, rows: list[Row], columns: 
     in_episodes = dict(zip(found.folds.actions.labels, found.by_action.tolist(), strict=True))
     assert {action: number for action, number in in_episodes.items() if number} == by_action
 
+    # Visits.
+    visits = found.visits
+    assert visits is not None
+    states = found.folds.states.labels
+    by_state = Counter(s for mine in steps.values() for s in {row["s"] for row in mine})
+    assert dict(zip(states, visits.by_state.tolist(), strict=True)) == {
+        state: by_state[state] for state in states
+    }
+    by_pair = Counter(
+        pair for mine in steps.values() for pair in {(row["s"], row["a"]) for row in mine}
+    )
+    in_pairs: dict[tuple[object, object], int] = {}
+    for index, state in enumerate(states):
+        of_actions = zip(found.folds.actions.labels, visits.of_state(index).tolist(), strict=True)
+        in_pairs |= {(state, action): number for action, number in of_actions if number}
+    assert in_pairs == by_pair
+
     # Starts.
     starts: Counter[str] = Counter()
     for mine in steps.values():

@@ -30,6 +30,10 @@ def episodes_of(learner: TransferLearner) -> EpisodeSummary:
 def assert_same(one: EpisodeSummary, two: EpisodeSummary) -> None:
     assert one.to_dict() == two.to_dict()
     assert one.folds == two.folds
+    assert one.visits is not None
+    assert two.visits is not None
+    for name in ("by_state", "pair", "by_pair"):
+        assert np.array_equal(getattr(one.visits, name), getattr(two.visits, name))
 
 
 def assert_split(learner: TransferLearner) -> None:
@@ -110,7 +114,19 @@ def test_a_file_keeps_the_episodes(tmp_path: Path, more: dict[str, Any]) -> None
     assert_split(again)
 
 
-@pytest.mark.parametrize("name", ["starts", "by_action", "fold:key", "fold:records", "fold:weight"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "starts",
+        "by_action",
+        "fold:key",
+        "fold:records",
+        "fold:weight",
+        "visits:by_state",
+        "visits:pair",
+        "visits:by_pair",
+    ],
+)
 def test_damaged_episodes_are_refused(tmp_path: Path, name: str) -> None:
     path = tmp_path / "policy.safetensors"
     fitted().save(path)

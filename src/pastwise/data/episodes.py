@@ -3,7 +3,7 @@
 Records of one episode depend on each other, so what a log shows has to be judged by episodes. Ten
 *folds* split a log so that no episode is in two of them: learn on nine folds, judge on the tenth.
 Next to them are the few numbers that say how a log is made: how many episodes there are, how long,
-where they start, and whether the action varies within them.
+where they start, whether the action varies within them, and how many of them visit a state.
 
 Like counts, summaries form a commutative monoid under ``+``, except for the median.
 """
@@ -26,6 +26,75 @@ affordable; the customary number of cross-validation."""
 
 
 MISSING_RECORDS = "the counts lack records of the episodes; give the counts of their log"
+
+
+@dataclass(frozen=True, eq=False)
+class EpisodeVisits:
+    """How many episodes leave each state, and how many by each action.
+
+    Attributes
+    ----------
+    by_state : [S]
+        Number of episodes that leave each state.
+    pair : [P]
+        The pairs of state and action that occur, ascending: ``state * A + action``.
+    by_pair : [P]
+        Number of episodes in which each pair occurs.
+    num_actions : int
+    """
+
+    by_state: IntArray
+    pair: IntArray
+    by_pair: IntArray
+    num_actions: int
+
+    def __post_init__(self) -> None:
+        for name in ("by_state", "pair", "by_pair"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    def of_state(self, state: int) -> IntArray:
+        """Number of episodes in which each action occurs in a state: [A]."""
+        first, end = np.searchsorted(
+            self.pair, [state * self.num_actions, (state + 1) * self.num_actions]
+        )
+        episodes = np.zeros(self.num_actions, dtype=np.int64)
+        episodes[self.pair[first:end] % self.num_actions] = self.by_pair[first:end]
+        return episodes
+
+    def moved(self, states: IntArray, actions: IntArray, sizes: tuple[int, int]) -> EpisodeVisits:
+        """The same over larger spaces of the given sizes, where each label has another place."""
+        num_states, num_actions = sizes
+        by_state = np.zeros(num_states, dtype=np.int64)
+        by_state[states] = self.by_state
+        state, action = np.divmod(self.pair, self.num_actions)
+        pair = states[state] * num_actions + actions[action]
+        order = np.argsort(pair)
+        return EpisodeVisits(by_state, pair[order], self.by_pair[order], num_actions)
+
+    def __add__(self, other: EpisodeVisits) -> EpisodeVisits:
+        """The visits of two logs over the same labels."""
+        both = np.concatenate([self.pair, other.pair])
+        pair, place = np.unique(both, return_inverse=True)
+        by_pair = np.zeros(len(pair), dtype=np.int64)
+        np.add.at(by_pair, place, np.concatenate([self.by_pair, other.by_pair]))
+        return EpisodeVisits(self.by_state + other.by_state, pair, by_pair, self.num_actions)
+
+    def require_possible(self, number: int, num_states: int) -> None:
+        """Refuse what so many episodes cannot lead to."""
+        fits = self.by_state.shape == (num_states,) and self.pair.shape == self.by_pair.shape
+        if not fits or self.pair.ndim != 1:
+            raise ParameterError("the visits of the episodes do not fit the states")
+        in_order = bool((np.diff(self.pair) > 0).all())
+        in_range = not len(self.pair) or (
+            self.pair[0] >= 0 and self.pair[-1] < num_states * self.num_actions
+        )
+        if not in_order or not in_range:
+            raise ParameterError("the visits of the episodes have impossible pairs")
+        if ((self.by_state < 0) | (self.by_state > number)).any():
+            raise ParameterError("a state is visited by an impossible number of episodes")
+        state = self.pair // self.num_actions
+        if ((self.by_pair < 1) | (self.by_pair > self.by_state[state])).any():
+            raise ParameterError("an action occurs in an impossible number of episodes")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +125,8 @@ class EpisodeSummary:
         The log split by episode.
     unit : str, optional
         Name of the episode column.
+    visits : EpisodeVisits, optional
+        Number of episodes by state, and by state and action; policies of older files have none.
     """
 
     number: int
@@ -69,6 +140,7 @@ class EpisodeSummary:
     by_action: IntArray
     folds: TransitionCounts
     unit: str | None = None
+    visits: EpisodeVisits | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "starts", frozen(self.starts))
@@ -85,6 +157,7 @@ class EpisodeSummary:
         by_action: IntArray,
         folds: TransitionCounts,
         unit: str | None = None,
+        visits: EpisodeVisits | None = None,
     ) -> EpisodeSummary:
         """The summary of episodes whose lengths are given as a histogram.
 
@@ -94,7 +167,7 @@ class EpisodeSummary:
             Records of an episode, at least one.
         episodes : [L]
             Number of episodes of each length.
-        starts, varied, by_action, folds, unit
+        starts, varied, by_action, folds, unit, visits
             See `EpisodeSummary`.
         """
         is_several = lengths >= 2
@@ -110,6 +183,7 @@ class EpisodeSummary:
             by_action=by_action,
             folds=folds,
             unit=unit,
+            visits=visits,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -145,6 +219,8 @@ class EpisodeSummary:
             raise ParameterError("the numbers of the episodes contradict each other")
         if folds.num_records > self.records:
             raise ParameterError("the folds of the episodes have more records than the episodes")
+        if self.visits is not None:
+            self.visits.require_possible(self.number, len(folds.states))
 
     # Other labels, more logs
 
@@ -153,12 +229,21 @@ class EpisodeSummary:
         folds = self.folds
         if (states, actions) == (folds.states, folds.actions):
             return self
+        new_states = states.indices(folds.states.labels)
+        new_actions = actions.indices(folds.actions.labels)
         starts = np.zeros(len(states), dtype=np.int64)
-        starts[states.indices(folds.states.labels)] = self.starts
+        starts[new_states] = self.starts
         by_action = np.zeros(len(actions), dtype=np.int64)
-        by_action[actions.indices(folds.actions.labels)] = self.by_action
+        by_action[new_actions] = self.by_action
+        visits = self.visits
+        if visits is not None:
+            visits = visits.moved(new_states, new_actions, (len(states), len(actions)))
         return replace(
-            self, starts=starts, by_action=by_action, folds=folds.relabelled(states, actions)
+            self,
+            starts=starts,
+            by_action=by_action,
+            folds=folds.relabelled(states, actions),
+            visits=visits,
         )
 
     def within(self, counts: TransitionCounts) -> EpisodeSummary:
@@ -183,6 +268,9 @@ class EpisodeSummary:
         one = self.relabelled(folds.states, folds.actions)
         two = other.relabelled(folds.states, folds.actions)
         number = one.number + two.number
+        visits = None
+        if one.visits is not None and two.visits is not None:
+            visits = one.visits + two.visits
         mean_of_medians = (one.median * one.number + two.median * two.number) / number
         return EpisodeSummary(
             number=number,
@@ -196,6 +284,7 @@ class EpisodeSummary:
             by_action=one.by_action + two.by_action,
             folds=folds,
             unit=one.unit if one.unit == two.unit else None,
+            visits=visits,
         )
 
     # Folds

@@ -1,8 +1,8 @@
 """From the groups of a log to the summary of its episodes, and to findings on them.
 
 Folds and starts come with the counts, in the one query of `query.grouped`. The lengths of episodes
-and their actions are a small query of their own. For a log without gaps it needs no window: all
-records of an episode count but the last.
+and their actions are a small query of their own, and so are the episodes that visit each state. For
+a log without gaps they need no window: all records of an episode count but the last.
 
 An episode starts with its first record. Where that record is not counted, the start is not known;
 where several records have the first time, each is a start. Without a time the order is not known:
@@ -22,8 +22,8 @@ import pyarrow as pa
 
 from pastwise._numerics.arrays import IntArray
 from pastwise.data.counts import Decay, TransitionCounts
-from pastwise.data.episodes import EpisodeSummary
-from pastwise.data.space import key_of
+from pastwise.data.episodes import EpisodeSummary, EpisodeVisits
+from pastwise.data.space import Space, key_of
 from pastwise.errors import shortened
 from pastwise.logs.columns import Columns
 from pastwise.logs.decode import Reading, Split, numbers_of, parts_of
@@ -34,6 +34,7 @@ from pastwise.logs.query import (
     bad_labels,
     grouped_lengths,
     grouped_starts,
+    grouped_visits,
     leaves_terminal,
     prepare,
 )
@@ -76,13 +77,14 @@ def with_episodes(
     columns = reading.columns
     if split.is_whole_chain:
         as_of = decay.as_of if decay else None
-        unchained, _, _ = prepare(frame, columns, as_of, chained=False)
-        lengths = grouped_lengths(unchained, columns, None)
+        records, _, _ = prepare(frame, columns, as_of, chained=False)
+        usable = None
     else:
+        records = prepared
         usable = _usable(prepared, columns, reading)
-        lengths = grouped_lengths(prepared, columns, usable)
-    table = lengths.collect(backend="pyarrow").to_native()
+    table = grouped_lengths(records, columns, usable).collect(backend="pyarrow").to_native()
     episodes = _summary_of(table, split, columns, reading.counts)
+    episodes = replace(episodes, visits=_visits(records, columns, usable, reading.counts))
     if not columns.time:
         starts = _starts_without_time(prepared, columns, reading)
         episodes = replace(episodes, starts=starts)
@@ -100,6 +102,47 @@ def _usable(prepared: nw.LazyFrame[Any], columns: Columns, reading: Reading) -> 
     return Status.FOLLOWED.holds & ~reduce(or_, conditions)
 
 
+def _visits(
+    records: nw.LazyFrame[Any],
+    columns: Columns,
+    usable: nw.Expr | None,
+    counts: TransitionCounts,
+) -> EpisodeVisits:
+    """Number of episodes by state, and by state and action."""
+    states = [f"state {i}" for i in range(len(columns.state))]
+    actions = [f"action {i}" for i in range(len(columns.action))]
+
+    # Episodes of each state.
+    query = grouped_visits(records, columns, states, usable)
+    table = query.collect(backend="pyarrow").to_native()
+    by_state = np.zeros(len(counts.states), dtype=np.int64)
+    by_state[_labels_of(table, "state", columns.state, columns, counts.states)] = _episodes(table)
+
+    # Episodes of each state and action.
+    query = grouped_visits(records, columns, [*states, *actions], usable)
+    table = query.collect(backend="pyarrow").to_native()
+    state = _labels_of(table, "state", columns.state, columns, counts.states)
+    action = _labels_of(table, "action", columns.action, columns, counts.actions)
+    num_actions = len(counts.actions)
+    pair = state * num_actions + action
+    order = np.argsort(pair)
+    return EpisodeVisits(by_state, pair[order], _episodes(table)[order], num_actions)
+
+
+def _labels_of(
+    table: pa.Table, part: str, names: tuple[str, ...], columns: Columns, space: Space
+) -> IntArray:
+    """Index of the label of each group: [groups]."""
+    (labels,) = parts_of(table, (part,), names, columns.bins)
+    everywhere = np.ones(len(table), dtype=bool)
+    return indices_of(labels, everywhere, space, part)
+
+
+def _episodes(table: pa.Table) -> IntArray:
+    """Number of episodes of each group: [groups]."""
+    return numbers_of(table, "episodes").astype(np.int64)
+
+
 def _starts_without_time(
     prepared: nw.LazyFrame[Any], columns: Columns, reading: Reading
 ) -> IntArray:
@@ -110,10 +153,8 @@ def _starts_without_time(
     states = reading.counts.states
     starts = np.zeros(len(states), dtype=np.int64)
     if len(table):
-        (state,) = parts_of(table, ("state",), columns.state, columns.bins)
-        everywhere = np.ones(len(table), dtype=bool)
-        index = indices_of(state, everywhere, states, "state")
-        np.add.at(starts, index, numbers_of(table, "episodes").astype(np.int64))
+        index = _labels_of(table, "state", columns.state, columns, states)
+        np.add.at(starts, index, _episodes(table))
     return starts
 
 
@@ -123,12 +164,10 @@ def _summary_of(
     """The summary out of the groups of `query.grouped_lengths`."""
     length = numbers_of(table, "length").astype(np.int64)
     varieties = numbers_of(table, "varieties").astype(np.int64)
-    episodes = numbers_of(table, "episodes").astype(np.int64)
+    episodes = _episodes(table)
 
     # Each action's episodes.
-    (action,) = parts_of(table, ("action",), columns.action, columns.bins)
-    everywhere = np.ones(len(episodes), dtype=bool)
-    action_index = indices_of(action, everywhere, counts.actions, "action")
+    action_index = _labels_of(table, "action", columns.action, columns, counts.actions)
     by_action = np.zeros(len(counts.actions), dtype=np.int64)
     np.add.at(by_action, action_index, episodes)
 

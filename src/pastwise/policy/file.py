@@ -9,7 +9,8 @@ was read from only if nobody else has replaced it since. Its layout:
   counts;
 - for a policy, the tensors ``rule`` [S, A] and ``part:NAME`` [1 or S, A]: the plan;
 - for the policy of a log with episodes, the tensors ``starts`` [S], ``by_action`` [A] and
-  ``fold:NAME`` with the names of the counts: what counts forget about episodes;
+  ``fold:NAME`` with the names of the counts: what counts forget about episodes; and, except in
+  files of earlier versions, ``visits:by_state`` [S], ``visits:pair`` and ``visits:by_pair`` [P];
 - the tensor ``content``: JSON with labels, columns and settings, as bytes;
 - metadata ``pastwise``: JSON with the format's number and a SHA-256 of everything else.
 """
@@ -32,7 +33,7 @@ from safetensors.numpy import save_file
 
 from pastwise._files import replacing, require_regular_file
 from pastwise.data.counts import KEY_LIMIT, Decay, TransitionCounts
-from pastwise.data.episodes import NUM_FOLDS, EpisodeSummary
+from pastwise.data.episodes import NUM_FOLDS, EpisodeSummary, EpisodeVisits
 from pastwise.data.space import Label, Space, checked_label
 from pastwise.errors import ConflictError, FileError, ParameterError, PolicyFileError
 from pastwise.goals.goal import Goal
@@ -51,12 +52,16 @@ READABLE = (3, FORMAT)
 CONTENT = "content"
 PART = "part:"
 FOLD = "fold:"
+VISITS = "visits:"
 
 TYPES = ("I64", "F64", "U8")
 """Types of numbers that our files have, as safetensors names them."""
 
 EPISODE_NUMBERS = ("number", "records", "shortest", "median", "longest", "varied", "several")
 """Numbers of an `EpisodeSummary` that are stored in the content."""
+
+VISIT_NUMBERS = ("by_state", "pair", "by_pair")
+"""Numbers of `EpisodeVisits` that are stored as tensors."""
 
 UNSEEN_LABELS = 10**6
 """Labels 0, ..., n - 1 are stored as n, which costs nothing; a forged n would cost gigabytes. So n
@@ -172,6 +177,9 @@ def _pack_episodes(episodes: EpisodeSummary | None) -> tuple[Tensors, Content | 
         FOLD + "weight": np.asarray(folds.weight, dtype=np.float64),
         FOLD + "weight_squared": np.asarray(folds.weight_squared, dtype=np.float64),
     }
+    if episodes.visits is not None:
+        for name in VISIT_NUMBERS:
+            tensors[VISITS + name] = np.asarray(getattr(episodes.visits, name), dtype=np.int64)
     numbers = {name: getattr(episodes, name) for name in EPISODE_NUMBERS}
     decay = None if folds.decay is None else asdict(folds.decay)
     return tensors, {**numbers, "unit": episodes.unit, "decay": decay}
@@ -206,10 +214,19 @@ def _unpack_episodes(
         by_action=_tensor(tensors, "by_action", np.int64),
         folds=folds,
         unit=unit,
+        visits=_unpack_visits(tensors, len(counts.actions)),
     )
     episodes.require_possible()
     episodes.require_part_of(counts)
     return episodes
+
+
+def _unpack_visits(tensors: Tensors, num_actions: int) -> EpisodeVisits | None:
+    """The visits of the episodes; files of earlier versions have none."""
+    if not any(name.startswith(VISITS) for name in tensors):
+        return None
+    numbers = {name: _tensor(tensors, VISITS + name, np.int64) for name in VISIT_NUMBERS}
+    return EpisodeVisits(**numbers, num_actions=num_actions)
 
 
 # Counts.
