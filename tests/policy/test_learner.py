@@ -411,7 +411,9 @@ def test_the_rule_of_one_state_is_a_row_of_all_for_many_actions() -> None:
 
 def test_an_unseen_state_is_answered_by_the_prior_and_flagged() -> None:
     """The warning points at the line that asked."""
-    learner, rule, rng = fitted(), fitted().rule_, np.random.default_rng(0)
+    learner = fitted(on_unseen="prior")
+    rule = learner.rule_
+    rng = np.random.default_rng(0)
     with pytest.warns(UnseenStateWarning, match="'hot'") as caught:
         answers = (
             rule["hot"],
@@ -429,13 +431,14 @@ def test_an_unseen_state_is_answered_by_the_prior_and_flagged() -> None:
 )
 def test_the_prior_is_uniform_over_what_is_allowed(forbidden: Any, row: list[float]) -> None:
     """An action that is forbidden in one state is open in those that nobody has seen."""
-    learner = fitted([*LOG, ("mild", "air", "cold")], Goal(prefer={"mild": 1}, forbid=(forbidden,)))
+    goal = Goal(prefer={"mild": 1}, forbid=(forbidden,))
+    learner = fitted([*LOG, ("mild", "air", "cold")], goal, on_unseen="prior")
     with pytest.warns(UnseenStateWarning):
         assert list(learner.rule("hot").values()) == pytest.approx(row)
 
 
-def test_an_unseen_state_may_be_refused() -> None:
-    learner = fitted(on_unseen="refuse")
+def test_an_unseen_state_is_refused_unless_the_prior_is_requested() -> None:
+    learner = fitted()
     with pytest.raises(ValueError, match=r"'midl'; did you mean 'mild'\?"):
         learner.rule("midl")
     with pytest.raises(ValueError, match=r"'midl'; did you mean 'mild'\?"):
@@ -674,7 +677,7 @@ def test_parameters_are_kept_as_given() -> None:
         "method": method,
         "past_goals": past,
         "divergence": kl_divergence,
-        "on_unseen": "prior",
+        "on_unseen": "refuse",
     }
     assert learner.past_goals is past
     assert TransferLearner(**learner.get_params()).get_params() == learner.get_params()
@@ -692,7 +695,7 @@ def test_parameters_are_kept_as_given() -> None:
         {"method": TL(similarity=plain_similarity)},
         {"method": TL(prior_count=1.0)},
         {"method": "FPD_learn"},
-        {"on_unseen": "refuse"},
+        {"on_unseen": "prior"},
     ],
 )
 def test_what_was_fitted_stays_until_the_next_fit(params: dict[str, Any], tmp_path: Path) -> None:

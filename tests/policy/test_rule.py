@@ -15,6 +15,7 @@ import pytest
 from pastwise import Rule, Space, UnseenStateWarning
 from pastwise._display import to_frame
 from pastwise.errors import FileError, LabelError
+from pastwise.logs.rows import RowReader
 from pastwise.policy.rule import known_index
 
 P = np.array([[0.25, 0.75], [1.0, 0.0], [1 / 3, 2 / 3]])
@@ -66,7 +67,7 @@ def test_an_unknown_state_is_an_error_or_the_fallbacks() -> None:
         lambda: LENIENT.row("colt"),
         lambda: LENIENT.sample("colt", np.random.default_rng(0)),
         lambda: (
-            lambda: known_index(LENIENT.states, "colt", refuse=False)
+            lambda: known_index(RowReader(None, LENIENT.states), "colt", refuse=False)
         )(),  # as a method of a learner asks
     ],
 )

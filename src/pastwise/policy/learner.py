@@ -21,7 +21,7 @@ from pastwise._numerics.arrays import FloatArray
 from pastwise._numerics.threads import Lock
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.episodes import EpisodeSummary
-from pastwise.data.space import Label, Space, checked_label
+from pastwise.data.space import Label, checked_label
 from pastwise.errors import (
     GoalError,
     LabelError,
@@ -46,11 +46,12 @@ from pastwise.goals.ideal import IdealModel
 from pastwise.goals.utility import Utility
 from pastwise.logs.columns import Columns
 from pastwise.logs.findings import Finding, counted
+from pastwise.logs.rows import Row
 from pastwise.methods.base import RECORDS, AnyMethod
 from pastwise.methods.registry import ALTERNATIVES, DEFAULT, create
 from pastwise.policy.explanation import Explanation
 from pastwise.policy.file import load_policy, save_policy
-from pastwise.policy.live import LivePolicy, dated
+from pastwise.policy.live import LivePolicy, dated, one_record
 from pastwise.policy.rule import Rule, known_index
 from pastwise.policy.state import OnUnseen, PolicyState, Settings
 from pastwise.policy.support import Support
@@ -90,9 +91,9 @@ class TransferLearner:
         today's, the less its records count.
     divergence : Divergence
         How far a past goal lies from today's.
-    on_unseen : "prior" or "refuse"
-        What to answer for a state that the log does not have: a uniform rule with a warning, or
-        an error.
+    on_unseen : "refuse" or "prior"
+        What to answer for a state that the log does not have: an error or, if requested, a uniform
+        rule with a warning.
 
     Attributes
     ----------
@@ -122,7 +123,7 @@ class TransferLearner:
         method: str | AnyMethod = DEFAULT,
         past_goals: Mapping[Label, Goal] | None = None,
         divergence: Divergence = kl_divergence,
-        on_unseen: OnUnseen = "prior",
+        on_unseen: OnUnseen = "refuse",
     ) -> None:
         self.goal = goal
         self.method = method
@@ -242,9 +243,9 @@ class TransferLearner:
 
     def observe(
         self,
-        state: Label,
+        state: Label | Row,
         action: Label,
-        next_state: Label,
+        next_state: Label | Row,
         *,
         weight: float = 1.0,
         date: float | None = None,
@@ -259,6 +260,8 @@ class TransferLearner:
         Parameters
         ----------
         state, action, next_state : labels
+            A state may also be a raw value, where it is a bin of one column, or a row: the values
+            of the state's columns by name.
         weight : float
         date : float, optional
             When the record was made, in the unit of the age column or, for dates, in seconds since
@@ -267,12 +270,12 @@ class TransferLearner:
         """
         if not isinstance(weight, Real) or not 0 < float(weight) < np.inf:
             raise ParameterError(f"a weight must be finite and positive, not {weight!r}")
-        state = checked_label(state)
         action = checked_label(action)
-        next_state = checked_label(next_state)
         with self._learning:
             policy = self._fitted
             counts = policy.log
+            state = checked_label(policy.reader.label(state))
+            next_state = checked_label(policy.reader.label(next_state))
             if counts.tasks is not None:
                 raise ParameterError("a log of several tasks is extended by merging counts")
             decay = dated(counts.decay, date)
@@ -290,7 +293,7 @@ class TransferLearner:
             )
             is_later = decay is not None and decay.as_of > _as_of(counts)
             if is_later or not are_known:
-                record = _one_record(state, action, next_state, counts, weight)
+                record = one_record(state, action, next_state, counts, weight)
                 return self.merge(replace(record, decay=decay))
 
             # The weight as of the date of the log.
@@ -472,13 +475,21 @@ class TransferLearner:
             similarity=policy.similarity_behind(),
             fallback=policy.fallback_rule if answers_unseen else None,
             backend=policy.backend,
+            log_columns=policy.columns,
         )
 
-    def rule(self, state: Label) -> dict[Label, float]:
-        """The learned rule of one state; with TL in a time that does not depend on their number."""
+    def rule(self, state: Label | Row) -> dict[Label, float]:
+        """The learned rule of one state; with TL in a time that does not depend on their number.
+
+        Parameters
+        ----------
+        state : label, raw value or row
+            A label; a raw value, where the state is a bin of one column; or the values of the
+            state's columns by name.
+        """
         policy = self._fitted
         refuse = policy.settings.on_unseen == "refuse"
-        index = known_index(policy.log.states, state, refuse=refuse)
+        index = known_index(policy.reader, state, refuse=refuse)
         row = policy.fallback_rule if index is None else policy.plan_at(index).rule[0]
         return dict(zip(policy.log.actions.labels, row.tolist(), strict=True))
 
@@ -515,7 +526,7 @@ class TransferLearner:
         return prior_concentration(policy.ideal, prior_count)
 
     def explain(
-        self, state: Label, action: Label | None = None, *, max_states: int = 300
+        self, state: Label | Row, action: Label | None = None, *, max_states: int = 300
     ) -> Explanation:
         """Why each action, or one, has its probability in a state.
 
@@ -532,7 +543,7 @@ class TransferLearner:
         policy = self._fitted
         states = policy.log.states
         actions = policy.log.actions
-        s = states.index(state)
+        s = policy.reader.index(state)
         chosen = range(len(actions)) if action is None else [actions.index(action)]
         reasons = {actions.labels[a]: policy.reason(s, a) for a in chosen}
         method = policy.settings.method.name
@@ -827,20 +838,6 @@ def load(path: str | Path) -> TransferLearner:
     return TransferLearner._of(load_policy(path))
 
 
-def _one_record(
-    state: Label, action: Label, next_state: Label, counts: TransitionCounts, weight: float
-) -> TransitionCounts:
-    """Counts of a single record of which some labels are new; the others keep their spelling."""
-    state = _known_spelling(counts.states, state)
-    action = _known_spelling(counts.actions, action)
-    next_state = _known_spelling(counts.states, next_state)
-    states = Space.sorted({state, next_state}, counts.states.fields)
-    actions = Space((action,), counts.actions.fields)
-    return TransitionCounts.from_records(
-        states.indices([state]), [0], states.indices([next_state]), states, actions, weight
-    )
-
-
 def _together(one: EpisodeSummary | None, two: EpisodeSummary | None) -> EpisodeSummary | None:
     """The episodes of two logs; those of one, where the other has none."""
     if one is None or two is None:
@@ -851,8 +848,3 @@ def _together(one: EpisodeSummary | None, two: EpisodeSummary | None) -> Episode
 def _as_of(counts: TransitionCounts) -> float:
     """The date that weights refer to; any, if they do not fall with age."""
     return 0.0 if counts.decay is None else counts.decay.as_of
-
-
-def _known_spelling(space: Space, label: Label) -> Label:
-    """The label as the space has it, where it was given by its key."""
-    return space.labels[space.index(label)] if space.has(label) else label

@@ -1,8 +1,9 @@
 """A learned policy in a running loop: decide and learn, one record at a time.
 
 Labels are looked up in plain dictionaries and rules are plain lists of numbers, so a decision with
-TL takes about half a microsecond, however long the log and however many the states. What a record
-changes is the method's business (`methods.base.LiveRows`).
+TL takes about half a microsecond, however long the log and however many the states; raw values take
+a few (`logs.rows`). What a record changes is the method's business (`methods.base.LiveRows`). A
+record with a new label makes the spaces larger, and the method starts again on all records.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from dataclasses import replace
 import numpy as np
 
 from pastwise._numerics.checks import require_whole_number
+from pastwise._numerics.threads import Lock
 from pastwise.data.counts import Decay, TransitionCounts
-from pastwise.data.space import Label
+from pastwise.data.space import Label, Space, checked_label
 from pastwise.errors import LogWarning, ParameterError, UnknownLabelError
+from pastwise.logs.rows import Row, is_row
 from pastwise.methods.base import LiveRows, PlannedRows, acting_for
 from pastwise.policy.rule import known_index
 from pastwise.policy.state import PolicyState
@@ -57,17 +60,26 @@ class LivePolicy:
             raise ParameterError(
                 "a log of several tasks cannot be extended record by record; merge counts instead"
             )
-        self._policy = policy
-        self._counts = counts
         self._refuse = policy.settings.on_unseen == "refuse"
+        require_whole_number("epochs", epochs, 0, MAX_EPOCHS)
+        self._epochs = epochs
 
         # Sources of random numbers: for decisions, and for methods that explore.
         if seed is not None:
             require_whole_number("the seed", seed, 0, 2**128)
         deciding, self._exploring = np.random.default_rng(seed).spawn(2)
         self._uniform = _uniform_numbers(deciding)
-        require_whole_number("epochs", epochs, 0, MAX_EPOCHS)
-        self._rows = _live_rows(policy, epochs, self._exploring)
+
+        # What was observed before the labels last changed and is not taken yet.
+        self._earlier: TransitionCounts | None = None
+        self._taken: TransitionCounts | None = None
+        self._start(policy, counts)
+
+    def _start(self, policy: PolicyState, counts: TransitionCounts) -> None:
+        """Begin with a policy, whose labels stay as they are until a new one is observed."""
+        self._policy = policy
+        self._counts = counts
+        self._rows = _live_rows(policy, self._epochs, self._exploring)
 
         # Indices of the labels that the loop has used; `observe` keeps its own dictionary of
         # states that records may leave, which terminal states are not.
@@ -82,11 +94,24 @@ class LivePolicy:
         # Number of records since the last `take`, by flat index of the transition.
         self._seen: dict[int, int] = {}
 
-    def decide(self, state: Label) -> Label:
-        """Sample an action from the rule of a state."""
+    def decide(self, state: Label | Row) -> Label:
+        """Sample an action from the rule of a state.
+
+        Parameters
+        ----------
+        state : label, raw value or row
+            A label; a raw value, where the state is a bin of one column; or the values of the
+            state's columns by name, such as ``{"lactate": 1.9, "ward": "A"}``.
+
+        Raises
+        ------
+        UnknownLabelError
+            If no state matches, unless the learner has ``on_unseen="prior"``: then the prior
+            answers, with an `UnseenStateWarning`.
+        """
         try:
             index = self._state_index.get(state)
-        except TypeError:  # no label
+        except TypeError:  # a row, or no label
             index = None
         row = self._row(state) if index is None else self._rows[index]
         left = next(self._uniform) * sum(row)
@@ -96,27 +121,27 @@ class LivePolicy:
                 return action
         return self._actions[row.index(max(row))]  # only rounding leads here
 
-    def observe(self, state: Label, action: Label, next_state: Label) -> None:
-        """Learn from one record of known labels.
+    def observe(self, state: Label | Row, action: Label, next_state: Label | Row) -> None:
+        """Learn from one record; states may be raw values or rows, as for `decide`.
 
-        A record that leaves a terminal state is left out, with a warning.
+        A record that leaves a terminal state is left out, with a warning. So is a record with a
+        value that can be in no state, since it is missing or outside the bins. A new label is
+        learned: the method then starts again on all records, which takes as long as learning did.
         """
         try:
             s = self._origin_index[state]
             a = self._action_index[action]
             n = self._state_index[next_state]
         except (KeyError, TypeError):
-            s, a, n = self._look_up(state, action, next_state)
-            if s in self._counts.terminal:
-                message = f"a record that leaves the terminal state {state!r} was left out"
-                warnings.warn(message, LogWarning, stacklevel=2)
+            found = self._look_up(state, action, next_state)
+            if found is None:
                 return
-            self._origin_index[state] = s
+            s, a, n = found
         self._rows.observe(s, a, n)
         key = (s * self._num_actions + a) * self._num_states + n
         self._seen[key] = self._seen.get(key, 0) + 1
 
-    def rule(self, state: Label) -> dict[Label, float]:
+    def rule(self, state: Label | Row) -> dict[Label, float]:
         """The rule that the next decision in a state is sampled from; asking changes nothing."""
         random_state = self._exploring.bit_generator.state
         row = self._row(state)
@@ -134,6 +159,15 @@ class LivePolicy:
             1970. Needed if weights fall with age, and only then.
         """
         decay = dated(self._counts.decay, date)
+        recent = self._recent()
+        observed = recent if self._earlier is None else self._earlier + recent
+        self._taken = recent if self._taken is None else self._taken + recent
+        self._earlier = None
+        self._seen = {}
+        return replace(observed, decay=decay)
+
+    def _recent(self) -> TransitionCounts:
+        """Counts of what was observed since labels last changed, or since the last `take`."""
         states = self._counts.states
         actions = self._counts.actions
         key = np.array(list(self._seen), dtype=np.int64)
@@ -147,30 +181,73 @@ class LivePolicy:
             key % len(states),
         )
         sums = (records, weight, weight)
-        self._seen = {}
-        return TransitionCounts.from_groups(states, actions, index, sums, decay=decay)
+        return TransitionCounts.from_groups(states, actions, index, sums, decay=self._counts.decay)
 
-    def _row(self, state: Label) -> list[float]:
+    def _row(self, state: Label | Row) -> list[float]:
         """Numbers proportional to the rule of a state: [A]."""
-        index = known_index(self._counts.states, state, refuse=self._refuse, stacklevel=4)
+        index = known_index(self._policy.reader, state, refuse=self._refuse, stacklevel=4)
         if index is None:
             prior: list[float] = self._policy.fallback_rule.tolist()
             return prior
-        self._state_index[state] = index
+        self._remember(state, index)
         return self._rows[index]
 
-    def _look_up(self, state: Label, action: Label, next_state: Label) -> tuple[int, int, int]:
-        """Indices of labels, or of their keys, that the loop has not used so."""
+    def _remember(self, state: Label | Row, index: int) -> None:
+        """Remember the index of a label; raw values would be too many."""
+        if not is_row(state) and self._counts.states.has(state):
+            self._state_index[state] = index
+
+    def _look_up(
+        self, state: Label | Row, action: Label, next_state: Label | Row
+    ) -> tuple[int, int, int] | None:
+        """Indices of a record that the loop has not used so; None if nothing more is to be done."""
+        reader = self._policy.reader
         try:
-            s = self._counts.states.index(state)
-            a = self._counts.actions.index(action)
-            n = self._counts.states.index(next_state)
+            origin = checked_label(reader.label(state))
+            destination = checked_label(reader.label(next_state))
         except UnknownLabelError as error:
-            error.advice = "TransferLearner.observe learns new labels"
-            raise
-        self._state_index[next_state] = n
+            warnings.warn(f"a record was left out: {error}", LogWarning, stacklevel=3)
+            return None
+        action = checked_label(action)
+
+        # A terminal state is not left.
+        s = self._counts.states.find(origin)
+        if s is not None and s in self._counts.terminal:
+            message = f"a record that leaves the terminal state {origin!r} was left out"
+            warnings.warn(message, LogWarning, stacklevel=3)
+            return None
+
+        # New labels change everything.
+        a = self._counts.actions.find(action)
+        n = self._counts.states.find(destination)
+        if s is None or a is None or n is None:
+            self._grow(origin, action, destination)
+            return None
+
+        # Known labels are found at once the next time.
+        if not is_row(state) and self._counts.states.has(state):
+            self._origin_index[state] = s
+        self._remember(next_state, n)
         self._action_index[action] = a
         return s, a, n
+
+    def _grow(self, state: Label, action: Label, next_state: Label) -> None:
+        """Learn a record of which some labels are new: from all records, over all labels."""
+        record = one_record(state, action, next_state, self._counts, 1.0)
+        new = self._recent() + replace(record, decay=self._counts.decay)
+        counts = self._counts + new if self._taken is None else self._counts + self._taken + new
+        policy = replace(
+            self._policy,
+            log=counts,
+            known_plan=None,
+            episodes=None,
+            _lock=Lock(),
+            _memory=None,
+            _observed=0,
+        )
+        self._earlier = new if self._earlier is None else self._earlier + new
+        self._taken = None
+        self._start(policy, counts)
 
 
 def dated(decay: Decay | None, date: float | None) -> Decay | None:
@@ -185,6 +262,25 @@ def dated(decay: Decay | None, date: float | None) -> Decay | None:
             "of the age column or, for dates, in seconds since 1970"
         )
     return replace(decay, as_of=date)
+
+
+def one_record(
+    state: Label, action: Label, next_state: Label, counts: TransitionCounts, weight: float
+) -> TransitionCounts:
+    """Counts of a single record of which some labels are new; the others keep their spelling."""
+    state = _known_spelling(counts.states, state)
+    action = _known_spelling(counts.actions, action)
+    next_state = _known_spelling(counts.states, next_state)
+    states = Space.sorted({state, next_state}, counts.states.fields)
+    actions = Space((action,), counts.actions.fields)
+    return TransitionCounts.from_records(
+        states.indices([state]), [0], states.indices([next_state]), states, actions, weight
+    )
+
+
+def _known_spelling(space: Space, label: Label) -> Label:
+    """The label as the space has it, where it was given by its key."""
+    return space.labels[space.index(label)] if space.has(label) else label
 
 
 def _live_rows(policy: PolicyState, epochs: int, rng: np.random.Generator) -> LiveRows:

@@ -6,6 +6,7 @@ import json
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,15 @@ from pastwise._display import MAX_ROWS, rule_table, to_frame
 from pastwise._files import replacing, write_columns
 from pastwise._numerics.arrays import FloatArray, sample
 from pastwise.data.space import Label, Space, key_of, labels_of_one_type
-from pastwise.errors import LabelError, ParameterError, UnknownLabelError, UnseenStateWarning
+from pastwise.errors import (
+    LabelError,
+    ParameterError,
+    UnknownLabelError,
+    UnseenStateWarning,
+    shown,
+)
+from pastwise.logs.columns import Columns
+from pastwise.logs.rows import Row, RowReader
 
 WEAK = 1.0
 """A rule that rests on less total similarity than one perfectly similar record is weak."""
@@ -35,6 +44,9 @@ class Rule(Mapping[Label, dict[Label, float]]):
         Rule for a state that the log does not have; without it such a state is an error.
     backend : str, optional
         Library whose data frames `to_frame` makes by default.
+    log_columns : Columns, optional
+        How the log was read. A state may then be given by raw values as well: ``rule[1.5]`` where
+        the state is a bin, ``rule[{"lactate": 1.5, "ward": "A"}]`` for any columns.
     """
 
     states: Space
@@ -43,27 +55,32 @@ class Rule(Mapping[Label, dict[Label, float]]):
     similarity: FloatArray
     fallback: FloatArray | None = None
     backend: str | None = None
+    log_columns: Columns | None = None
 
-    def row(self, state: Label) -> FloatArray:
+    @cached_property
+    def _reader(self) -> RowReader:
+        return RowReader(self.log_columns, self.states)
+
+    def row(self, state: Label | Row) -> FloatArray:
         """Probabilities of the actions: [A]."""
         return self._row(state)
 
-    def _row(self, state: Label) -> FloatArray:
+    def _row(self, state: Label | Row) -> FloatArray:
         """For the public methods: each calls it directly, so a warning points at their caller."""
-        index = known_index(self.states, state, refuse=self.fallback is None, stacklevel=4)
+        index = known_index(self._reader, state, refuse=self.fallback is None, stacklevel=4)
         return np.asarray(self.fallback if index is None else self.probabilities[index])
 
-    def __getitem__(self, state: Label) -> dict[Label, float]:
+    def __getitem__(self, state: Label | Row) -> dict[Label, float]:
         return dict(zip(self.actions.labels, self._row(state).tolist(), strict=True))
 
     def __contains__(self, state: object) -> bool:
         """Whether the log has the state; looking does not warn."""
         try:
-            return self.states.has(state)
+            return self._reader.find(state) is not None
         except LabelError:
             return False
 
-    def get(self, state: Label, default: Any = None) -> Any:
+    def get(self, state: Label | Row, default: Any = None) -> Any:
         """The rule of a state that the log has, otherwise the default."""
         if state not in self:
             return default
@@ -75,7 +92,7 @@ class Rule(Mapping[Label, dict[Label, float]]):
     def __len__(self) -> int:
         return len(self.states)
 
-    def sample(self, state: Label, rng: np.random.Generator) -> Label:
+    def sample(self, state: Label | Row, rng: np.random.Generator) -> Label:
         """Sample an action."""
         index = sample(self._row(state), np.asarray(rng.random()))
         return self.actions.labels[int(index)]
@@ -146,18 +163,25 @@ class Rule(Mapping[Label, dict[Label, float]]):
         return rule_table(self.to_dict(MAX_ROWS), is_weak, len(self))
 
 
-def known_index(states: Space, state: Label, *, refuse: bool, stacklevel: int = 3) -> int | None:
+def known_index(
+    reader: RowReader, state: object, *, refuse: bool, stacklevel: int = 3
+) -> int | None:
     """Index of a state; None with a warning, or an error, for one that the log does not have.
 
-    The warning points at the caller of the function that calls this one, or further up by
-    ``stacklevel``.
+    Parameters
+    ----------
+    state
+        A label, a raw value or a row; see `RowReader`.
+    stacklevel : int
+        The warning points at the caller of the function that calls this one, or further up.
     """
     try:
-        return states.index(state)
-    except UnknownLabelError:
+        return reader.index(state)
+    except UnknownLabelError as error:
         if refuse:
+            error.advice = error.advice or 'on_unseen="prior" answers with the prior'
             raise
-    message = f"the log has no state {state!r}: the prior answers for it"
+    message = f"the log has no state {shown(state)}: the prior answers for it"
     warnings.warn(message, UnseenStateWarning, stacklevel=stacklevel)
     return None
 

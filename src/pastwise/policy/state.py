@@ -22,6 +22,7 @@ from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
 from pastwise.logs.columns import Columns
 from pastwise.logs.findings import Finding
+from pastwise.logs.rows import RowReader
 from pastwise.methods.base import RECORDS, AnyMethod, Plan
 from pastwise.policy.explanation import Reason, reason_of
 from pastwise.theory.learning import gather_evidence, similarity_of
@@ -101,6 +102,11 @@ class PolicyState:
     def ideal(self) -> IdealModel:
         """The goal over the states and actions of the log."""
         return self.settings.goal.on(self.log.states, self.log.actions)
+
+    @cached_property
+    def reader(self) -> RowReader:
+        """Finds the state of labels and of raw rows."""
+        return RowReader(self.columns, self.log.states)
 
     @cached_property
     def _live(self) -> LiveCounts:
