@@ -447,6 +447,57 @@ def explain(policy: Path, state: str, action: str | None, as_json: bool) -> int:
     return OK
 
 
+@cli.command(short_help="Decide for rows of raw values.")
+@policy_argument
+@click.argument("rows")
+@click.option(
+    "--on-unseen",
+    type=click.Choice(["refuse", "prior"]),
+    default="refuse",
+    show_default=True,
+    help="What to do with a row that no state matches: an error, or the prior, marked as "
+    "extrapolation.",
+)
+@click.option("-o", "--output", type=File, help="File to write: .csv or .parquet.")
+@json_option
+def decide(policy: Path, rows: str, on_unseen: Any, output: Path | None, as_json: bool) -> int:
+    """Decide for rows: the most probable action of each, and what it rests on.
+
+    ROWS is a file with the state's columns (CSV, Parquet, JSON lines), or - for CSV from stdin.
+    """
+    from pastwise.policy.learner import load
+    from pastwise.report.terminal import decisions_table
+
+    learner = load(policy)
+    with _readable(rows) as path, _warning_lines():
+        decisions = learner.decisions(path, on_unseen=on_unseen)
+    if output is not None:
+        decisions.write(output)
+    if as_json:
+        print_json(decisions)
+    elif output is not None:
+        print_note(f"The decisions are in {output}")
+    else:
+        print_table(decisions_table(decisions))
+    return OK
+
+
+@contextmanager
+def _readable(path: str) -> Iterator[str]:
+    """The path of a table; for -, that of a temporary copy of stdin, which is CSV."""
+    if path != "-":
+        yield path
+        return
+    import shutil
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder:
+        copy = Path(folder) / "stdin.csv"
+        with copy.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield str(copy)
+
+
 @cli.command()
 @policy_argument
 @output_option

@@ -120,7 +120,7 @@ class RowReader:
 
 def is_row(row: object) -> bool:
     """Whether this is a row of named values: a mapping, or a series of pandas."""
-    return isinstance(row, Mapping) or hasattr(row, "keys")
+    return type(row) is dict or isinstance(row, Mapping) or hasattr(row, "keys")
 
 
 def fields_of(columns: Columns | None, states: Space) -> tuple[Field, ...]:

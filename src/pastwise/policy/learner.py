@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pastwise import logs
 from pastwise._numerics.arrays import FloatArray
@@ -49,6 +50,7 @@ from pastwise.logs.findings import Finding, counted
 from pastwise.logs.rows import Row
 from pastwise.methods.base import RECORDS, AnyMethod
 from pastwise.methods.registry import ALTERNATIVES, DEFAULT, create
+from pastwise.policy.decisions import Decisions, decisions_for, in_library_of, label_array
 from pastwise.policy.explanation import Explanation
 from pastwise.policy.file import load_policy, save_policy
 from pastwise.policy.live import LivePolicy, dated, one_record
@@ -492,6 +494,47 @@ class TransferLearner:
         index = known_index(policy.reader, state, refuse=refuse)
         row = policy.fallback_rule if index is None else policy.plan_at(index).rule[0]
         return dict(zip(policy.log.actions.labels, row.tolist(), strict=True))
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The actions, in the order of the columns of `predict_proba`: [A]."""
+        return label_array(self._fitted.log.actions)
+
+    def predict(self, table: Any, *, on_unseen: OnUnseen | None = None) -> NDArray[Any]:
+        """The most probable action of each row: [rows].
+
+        Parameters
+        ----------
+        table
+            Rows to decide for, with the state's columns: a frame of any library, a path, a mapping
+            of columns, a list of rows, or a list of states.
+        on_unseen : "refuse" or "prior", optional
+            What to do with a row that no state matches: an error, or the prior with a warning. By
+            default as given to the learner.
+        """
+        return decisions_for(self._fitted, table, on_unseen).labels()
+
+    def predict_proba(self, table: Any, *, on_unseen: OnUnseen | None = None) -> FloatArray:
+        """The probability of each action for each row, see `predict` and `classes_`: [rows, A]."""
+        return decisions_for(self._fitted, table, on_unseen).probabilities
+
+    def decide(self, table: Any, *, on_unseen: OnUnseen | None = None) -> Any:
+        """The most probable action of each row, with what it rests on, as a table.
+
+        The columns are the action, its probability, the row's state, the records (and episodes) of
+        that state, and ``is_extrapolation``: whether the log has no record of a decision there.
+
+        Parameters
+        ----------
+        table, on_unseen
+            As in `predict`. A frame of pandas, polars or pyarrow gives one of the same library, a
+            list gives a list of dicts, and a mapping of columns a mapping.
+        """
+        return in_library_of(table, decisions_for(self._fitted, table, on_unseen))
+
+    def decisions(self, table: Any, *, on_unseen: OnUnseen | None = None) -> Decisions:
+        """The same as a typed result."""
+        return decisions_for(self._fitted, table, on_unseen)
 
     def rule_intervals(self) -> tuple[FloatArray, FloatArray]:
         """Central 90 % interval of each of TL's probabilities: low, high [S, A].

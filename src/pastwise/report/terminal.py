@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pastwise.evaluation.result import Evaluation, EvaluationSupport
     from pastwise.logs.findings import Finding
     from pastwise.logs.validate import Validation
+    from pastwise.policy.decisions import Decisions
     from pastwise.policy.rule import Rule
     from pastwise.policy.summary import CountsSummary
     from pastwise.policy.support import Support
@@ -149,6 +150,37 @@ def rule_table(rule: Rule, support: Support, weak: float, max_rows: int = 40) ->
         style = "dim" if similarity < weak else None
         table.add_row(_cell(state), *cells, f"{records:,}", f"{similarity:.3g}", style=style)
     return table
+
+
+def decisions_table(decisions: Decisions, max_rows: int = 40) -> Table:
+    """The decision for each row: action, probability, state and support.
+
+    Parameters
+    ----------
+    max_rows : int
+        Rows that are shown: a screen.
+    """
+    from rich.table import Table
+
+    columns = decisions.columns()
+    table = Table()
+    for name in columns:
+        table.add_column(_cell(name.removeprefix("is_")))
+    first = [values[:max_rows] for values in columns.values()]
+    for row in zip(*first, strict=True):
+        table.add_row(*(_cell(_decision_text(value)) for value in row))
+    if len(decisions) > max_rows:
+        table.caption = f"the first {max_rows} of {len(decisions):,} rows; -o writes all"
+    return table
+
+
+def _decision_text(value: object) -> str:
+    """A cell of a table of decisions."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
 def _shade(probability: float) -> str:
