@@ -299,7 +299,7 @@ def test_a_policy_is_one_plain_file(policy: Path) -> None:
     plan = {"rule", "part:records", "part:prior"}
     assert set(tensors) == {"key", "records", "weight", "weight_squared", "terminal", *plan}
     assert np.array_equal(tensors["rule"], learner().rule_.probabilities)
-    assert header_of(policy) == {"format": 4, "sha256": digest({**tensors, **as_tensor(content)})}
+    assert header_of(policy) == {"format": 5, "sha256": digest({**tensors, **as_tensor(content)})}
     assert content["states"] == {"labels": ["cold", "mild", "warm"], "fields": ["room"]}
     assert content["goal"] == {"prefer": [["mild", 1]]}
     assert content["method"] == {
@@ -476,7 +476,7 @@ def test_a_newer_format_is_refused(policy: Path, version: int) -> None:
     tensors, content = parts(policy)
     everything = {**tensors, **as_tensor(content)}
     forge_header(policy, everything, {"format": version, "sha256": digest(everything)})
-    refuse(policy, f"format {version}; this version of pastwise reads formats 3 and {FORMAT}")
+    refuse(policy, f"format {version}; this version of pastwise reads formats 3, 4 and {FORMAT}")
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -497,6 +497,27 @@ def test_the_previous_format_is_read(policy: Path) -> None:
     everything = {**tensors, **as_tensor(content)}
     forge_header(policy, everything, {"format": 3, "sha256": digest(everything)})
     assert_same(load(policy), learner())
+
+
+def test_format_4_is_read(policy: Path) -> None:
+    """It knew no rewards."""
+    tensors, content = parts(policy)
+    everything = {**tensors, **as_tensor(content)}
+    forge_header(policy, everything, {"format": 4, "sha256": digest(everything)})
+    assert_same(load(policy), learner())
+
+
+def test_counts_with_rewards_come_back(tmp_path: Path) -> None:
+    path = tmp_path / "counts.safetensors"
+    counts = TransitionCounts.from_records(
+        [0, 0, 1], [0, 0, 1], [1, 1, 0], Space.of_size(2), Space.of_size(2), reward=[1, 0.5, -3]
+    )
+    policy_file.save_counts(counts, path)
+    assert policy_file.load_counts(path)[0] == counts
+    tensors, content = parts(path)
+    forge(path, {**tensors, "reward": tensors["reward"] * 2}, content)
+    with pytest.raises(PolicyFileError, match="squared rewards does not fit"):
+        policy_file.load_counts(path)
 
 
 @pytest.mark.parametrize("version", [1.5, "3", 0, None, [3], {}])

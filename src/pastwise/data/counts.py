@@ -9,15 +9,20 @@ A transition is stored as one integer, its `key`: the flat index into
 ``[..., state, action, next_state]``. Leading axes are independent logs, so that a single
 `TransitionCounts` can hold the logs of ten thousand simulated runs. Keys have 64 bits: spaces with
 more possible transitions are refused, and so are sums of records or weights that no number holds.
+
+A log may have a reward for each record. Then counts keep two more sums of each transition,
+``sum w r`` and ``sum w r^2`` over its records of weight w and reward r: the mean reward of any
+group of transitions, and its variance, follow from them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from math import inf, isfinite, prod
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,8 +48,18 @@ SUM_ROUNDING = 1e-6
 """Relative rounding that sums of weights may have: far more than adding a billion numbers in any
 order gives."""
 
+REWARD_SUMS = ("reward", "reward_squared")
+"""Names of the sums that counts have only where the log has rewards."""
+
 UNDERFLOW = 1e-290
 """Sums of squares below this have lost digits to underflow; nothing is concluded from them."""
+
+
+class RewardSums(TypedDict, total=False):
+    """Sums of rewards by name, as arguments; empty where a log has no rewards."""
+
+    reward: FloatArray
+    reward_squared: FloatArray
 
 
 @dataclass(frozen=True)
@@ -103,6 +118,8 @@ class TransitionCounts:
         Indices of the states in which an episode ends, ascending.
     decay : Decay, optional
         How the weights decrease with age.
+    reward, reward_squared : [distinct], optional
+        Sums of weight times reward, and of weight times squared reward, where the log has rewards.
 
     Examples
     --------
@@ -126,11 +143,17 @@ class TransitionCounts:
     tasks: Space | None = None
     terminal: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     decay: Decay | None = None
+    reward: FloatArray | None = None
+    reward_squared: FloatArray | None = None
 
     def __post_init__(self) -> None:
         _require_key_range(prod(self.shape), len(self.states), len(self.actions))
-        for name in ("key", "records", "weight", "weight_squared", "terminal"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+        if (self.reward is None) != (self.reward_squared is None):
+            raise ParameterError("sums of rewards and of squared rewards go together: give both")
+        for name in ("key", "records", "weight", "weight_squared", "terminal", *REWARD_SUMS):
+            values = getattr(self, name)
+            if values is not None:
+                object.__setattr__(self, name, frozen(values))
 
     # Counting
 
@@ -143,6 +166,7 @@ class TransitionCounts:
         states: Space,
         actions: Space,
         weight: ArrayLike = 1.0,
+        reward: ArrayLike | None = None,
     ) -> TransitionCounts:
         """Count records given by index.
 
@@ -154,6 +178,8 @@ class TransitionCounts:
             The labels of the indices.
         weight : broadcastable to [..., records]
             Positive weights of the records.
+        reward : broadcastable to [..., records], optional
+            Reward of each record, finite.
         """
         # Indices.
         state_index = _checked_indices("state", state, len(states))
@@ -177,6 +203,22 @@ class TransitionCounts:
             )
         each_weight = broadcast("weight", given_weight, state_index.shape)
 
+        # Rewards.
+        weighted = None
+        weighted_square = None
+        if reward is not None:
+            given_reward = np.atleast_1d(np.asarray(reward, dtype=np.float64))
+            is_finite = np.isfinite(given_reward)
+            if not is_finite.all():
+                where = where_first(~is_finite)
+                raise ParameterError(
+                    f"reward{list(where)} is {given_reward[where]}; rewards must be finite"
+                )
+            each_reward = broadcast("reward", given_reward, state_index.shape)
+            weighted = (each_weight * each_reward).flatten()
+            with np.errstate(over="ignore"):
+                weighted_square = weighted * each_reward.ravel()
+
         # One entry for each record; those of one transition are then merged.
         shape = state_index.shape[:-1]
         _require_key_range(prod(shape), len(states), len(actions))
@@ -192,6 +234,8 @@ class TransitionCounts:
             weight=each_weight.flatten(),
             weight_squared=_squared(each_weight.ravel()),
             shape=shape,
+            reward=weighted,
+            reward_squared=weighted_square,
         )
         return counts._merge_repeated_keys()
 
@@ -205,6 +249,7 @@ class TransitionCounts:
         tasks: Space | None = None,
         decay: Decay | None = None,
         shape: tuple[int, ...] = (),
+        rewards: tuple[FloatArray, FloatArray] | None = None,
     ) -> TransitionCounts:
         """Counts that an engine has already summed.
 
@@ -222,6 +267,8 @@ class TransitionCounts:
             How the weights decrease with age.
         shape : tuple of int
             Leading axes of logs that are not tasks.
+        rewards : two arrays [groups], optional
+            Sum of weight times reward, and of weight times squared reward, of each group.
         """
         records, weight, weight_squared = sums
         if tasks is not None:
@@ -237,6 +284,8 @@ class TransitionCounts:
             shape=shape,
             tasks=tasks,
             decay=decay,
+            reward=None if rewards is None else rewards[0],
+            reward_squared=None if rewards is None else rewards[1],
         )
         return counts._merge_repeated_keys()
 
@@ -272,6 +321,7 @@ class TransitionCounts:
             records=np.add.reduceat(counts.records, np.flatnonzero(is_first)),
             weight=group_sum(group, counts.weight, number),
             weight_squared=group_sum(group, counts.weight_squared, number),
+            **counts._rewards(lambda sums: group_sum(group, sums, number)),
         )
 
     def _require_finite_sums(self) -> None:
@@ -287,13 +337,31 @@ class TransitionCounts:
                 "the sum of the weights, or of their squares, is too large for a number; "
                 "divide all weights by the largest"
             )
+        if self.reward_sums is None:
+            return
+        reward, reward_squared = self.reward_sums
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = float(np.abs(reward).sum() + reward_squared.sum())
+        if not isfinite(total):
+            raise ParameterError(
+                "the sum of the rewards, or of their squares, is too large for a number; "
+                "divide all rewards by the largest"
+            )
+
+    def _rewards(self, change: Callable[[FloatArray], FloatArray]) -> RewardSums:
+        """Both sums of rewards after a change of each, by name; empty where there are none."""
+        if self.reward_sums is None:
+            return {}
+        reward, reward_squared = self.reward_sums
+        return {"reward": change(reward), "reward_squared": change(reward_squared)}
 
     def require_possible(self) -> None:
         """Refuse what no log can lead to: for counts that come from outside.
 
         Keys ascend within the possible transitions; each transition has at least one record and a
         positive weight (zero only where old weights have decayed to nothing); n weights of sum w
-        have a sum of squares between w^2 / n and w^2; no record leaves a terminal state.
+        have a sum of squares between w^2 / n and w^2; the squared mean of rewards is at most the
+        mean of their squares; no record leaves a terminal state.
         """
         # Columns: of one length, finite, not negative.
         for name in ("key", "records", "weight", "weight_squared"):
@@ -320,6 +388,7 @@ class TransitionCounts:
         squares_fit = (self.weight_squared <= largest) & (self.weight_squared >= smallest)
         if not squares_fit.all():
             raise ParameterError("a sum of squared weights does not fit the sum of the weights")
+        self._require_possible_rewards()
 
         # Terminal states.
         terminal = self.terminal
@@ -329,7 +398,35 @@ class TransitionCounts:
         if np.isin(self.state, terminal).any():
             raise ParameterError("a record leaves a terminal state")
 
+    def _require_possible_rewards(self) -> None:
+        """Refuse sums of rewards that no records of these weights have."""
+        if self.reward_sums is None:
+            return
+        reward, reward_squared = self.reward_sums
+        for name, values in zip(REWARD_SUMS, self.reward_sums, strict=True):
+            if values.shape != self.key.shape or not np.isfinite(values).all():
+                raise ParameterError(f"{name} has the wrong shape or undefined values")
+        if (reward_squared < 0).any():
+            raise ParameterError("a sum of squared rewards is negative")
+        # |sum w r| <= sqrt(sum w * sum w r^2), by Cauchy and Schwarz.
+        largest = np.sqrt(self.weight) * np.sqrt(reward_squared)
+        fits = np.abs(reward) <= largest * (1 + SUM_ROUNDING) + UNDERFLOW
+        if not fits.all():
+            raise ParameterError("a sum of squared rewards does not fit the sum of the rewards")
+
     # The distinct transitions
+
+    @property
+    def has_rewards(self) -> bool:
+        """Whether the log has rewards."""
+        return self.reward is not None
+
+    @property
+    def reward_sums(self) -> tuple[FloatArray, FloatArray] | None:
+        """Sums of weighted rewards and of weighted squared rewards, where the log has rewards."""
+        if self.reward is None or self.reward_squared is None:
+            return None
+        return self.reward, self.reward_squared
 
     @property
     def num_records(self) -> int:
@@ -397,7 +494,16 @@ class TransitionCounts:
             self,
             weight=self.weight * factor,
             weight_squared=self.weight_squared * np.asarray(factor) ** 2,
+            **self._rewards(lambda sums: sums * factor),
         )
+
+    def rewards_at(self, weight: FloatArray) -> RewardSums:
+        """Sums of rewards of the same records if their weights had other sums [distinct].
+
+        Means of rewards and of their squares stay. As arguments, by name; empty without rewards.
+        """
+        factor = np.divide(weight, self.weight, out=np.zeros_like(weight), where=self.weight > 0)
+        return self._rewards(lambda sums: sums * factor)
 
     def evenly_weighted(self) -> TransitionCounts:
         """The counts in units of a typical record.
@@ -427,30 +533,53 @@ class TransitionCounts:
 
         Parameters
         ----------
-        added : mapping from key to three numbers
-            Number of records, sum of weights and sum of squared weights of each transition.
+        added : mapping from key to five numbers
+            Number of records, sum of weights, of squared weights, of weighted rewards and of
+            weighted squared rewards of each transition. The last two have no effect where the
+            counts have no rewards.
         """
         if not added:
             return self
         keys = np.array(list(added), dtype=np.int64)
         sums = np.array(list(added.values()))
-        return self._append(keys, sums[:, 0].astype(np.int64), sums[:, 1], sums[:, 2])
+        records = sums[:, 0].astype(np.int64)
+        rewards = (sums[:, 3], sums[:, 4]) if self.has_rewards else None
+        return self._append(keys, records, sums[:, 1], sums[:, 2], rewards)
 
     def with_keys(self, key: IntArray) -> TransitionCounts:
-        """The same with further records of weight 1, by their keys [records]."""
+        """The same with further records of weight 1, by their keys [records].
+
+        Their rewards are not known, so the result has none.
+        """
         ones = np.ones(len(key))
-        return self._append(key, ones.astype(np.int64), ones, ones)
+        return self.without_rewards()._append(key, ones.astype(np.int64), ones, ones, None)
+
+    def without_rewards(self) -> TransitionCounts:
+        """The same records without their rewards."""
+        return replace(self, reward=None, reward_squared=None) if self.has_rewards else self
 
     def _append(
-        self, key: IntArray, records: IntArray, weight: FloatArray, weight_squared: FloatArray
+        self,
+        key: IntArray,
+        records: IntArray,
+        weight: FloatArray,
+        weight_squared: FloatArray,
+        rewards: tuple[FloatArray, FloatArray] | None,
     ) -> TransitionCounts:
         """The same with further entries, some of them perhaps of known transitions."""
+        reward = None
+        reward_squared = None
+        if self.reward_sums is not None and rewards is not None:
+            reward = np.concatenate([self.reward_sums[0], rewards[0]])
+            reward_squared = np.concatenate([self.reward_sums[1], rewards[1]])
         longer = replace(
             self,
             key=np.concatenate([self.key, key]),
             records=np.concatenate([self.records, records]),
             weight=np.concatenate([self.weight, weight]),
             weight_squared=np.concatenate([self.weight_squared, weight_squared]),
+            reward=reward,
+            reward_squared=reward_squared,
         )
         return longer._merge_repeated_keys()
 
@@ -462,6 +591,7 @@ class TransitionCounts:
             records=self.records[chosen],
             weight=self.weight[chosen],
             weight_squared=self.weight_squared[chosen],
+            **self._rewards(lambda sums: sums[chosen]),
         )
 
     def contains(self, other: TransitionCounts) -> bool:
@@ -471,8 +601,9 @@ class TransitionCounts:
     def without(self, other: TransitionCounts) -> TransitionCounts:
         """The same with fewer records: those of another log over the same indices.
 
-        Only the numbers of its records matter. Of each transition, as many records as it has are
-        taken away, or all if there are fewer; where weights differ, each takes the mean weight.
+        Of each transition, as many records as it has are taken away, or all if there are fewer;
+        where weights differ, each takes the mean weight. Rewards are taken away with the other
+        log's mean and variance where it knows its rewards, and otherwise with the mean of all.
 
         >>> states, actions = Space.of_size(2), Space.of_size(1)
         >>> both = TransitionCounts.from_records([0, 0, 1], [0, 0, 0], [1, 1, 0], states, actions)
@@ -487,15 +618,45 @@ class TransitionCounts:
             records=records,
             weight=self.weight * share,
             weight_squared=self.weight_squared * share,
+            **self._rewards(lambda sums: sums * share),
         )
+        if self.reward_sums is not None and other.has_rewards:
+            rewards = self._rewards_without(other, fewer.weight, self.reward_sums)
+            fewer = replace(fewer, reward=rewards[0], reward_squared=rewards[1])
         return fewer.where(records > 0)
+
+    def _rewards_without(
+        self, other: TransitionCounts, left: FloatArray, sums: tuple[FloatArray, FloatArray]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Sums of rewards after those of another log are taken away: [distinct] each.
+
+        Parameters
+        ----------
+        left : [distinct]
+            The weight that is left of each transition.
+        sums : two arrays [distinct]
+            See `reward_sums`.
+        """
+        # The other log's sums, at the weight that is taken away.
+        weight = other._sums_of("weight", self.key)
+        taken = np.divide(self.weight - left, weight, out=np.zeros_like(left), where=weight > 0)
+        reward = sums[0] - taken * other._sums_of("reward", self.key)
+        squared = sums[1] - taken * other._sums_of("reward_squared", self.key)
+
+        # Rounding, or a log that is not part of this one, must not lead to a negative variance.
+        least = np.divide(reward**2, left, out=np.zeros_like(left), where=left > 0)
+        return reward, np.maximum(squared, least)
+
+    def _sums_of(self, name: str, key: IntArray) -> FloatArray:
+        """A sum of some transitions, by key; 0 for those that do not occur: [keys]."""
+        if len(self.key) == 0:
+            return np.zeros(len(key))
+        place = np.minimum(np.searchsorted(self.key, key), len(self.key) - 1)
+        return np.where(self.key[place] == key, getattr(self, name)[place], 0)
 
     def _records_of(self, key: IntArray) -> IntArray:
         """Number of records of some transitions, by key."""
-        if len(self.key) == 0:
-            return np.zeros(len(key), dtype=np.int64)
-        place = np.minimum(np.searchsorted(self.key, key), len(self.key) - 1)
-        return np.where(self.key[place] == key, self.records[place], 0)
+        return self._sums_of("records", key).astype(np.int64, copy=False)
 
     def ending_in(self, terminal: IntArray) -> TransitionCounts:
         """The counts with these terminal states, and without the records that leave one."""
@@ -592,8 +753,15 @@ class TransitionCounts:
             one = one.as_of(later)
             two = two.as_of(later)
 
+        # A log without records has no rewards that could be missing.
+        none = np.zeros(0)
+        if one.has_rewards and not two.has_rewards:
+            two = replace(two, reward=none, reward_squared=none)
+        if two.has_rewards and not one.has_rewards:
+            one = replace(one, reward=none, reward_squared=none)
+
         terminal = np.union1d(one.terminal, two.terminal)
-        both = one._append(two.key, two.records, two.weight, two.weight_squared)
+        both = one._append(two.key, two.records, two.weight, two.weight_squared, two.reward_sums)
         return both.ending_in(terminal) if len(terminal) else both
 
     def _require_same_kind(self, other: TransitionCounts) -> None:
@@ -613,6 +781,12 @@ class TransitionCounts:
                 "counts whose weights fall differently with age cannot be added; "
                 "count both logs with the same half-life"
             )
+        have_records = len(self.key) > 0 and len(other.key) > 0
+        if have_records and self.has_rewards != other.has_rewards:
+            raise ParameterError(
+                "counts with rewards and counts without cannot be added; name the reward column "
+                "of both logs, or take without_rewards() of the one that has them"
+            )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TransitionCounts):
@@ -627,6 +801,8 @@ class TransitionCounts:
             and np.array_equal(self.weight, other.weight)
             and np.array_equal(self.weight_squared, other.weight_squared)
             and np.array_equal(self.terminal, other.terminal)
+            and _are_equal(self.reward, other.reward)
+            and _are_equal(self.reward_squared, other.reward_squared)
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -658,6 +834,13 @@ def _require_key_range(num_logs: int, num_states: int, num_actions: int) -> None
             f"have {num_keys:.2g} possible transitions; the limit is 2^63, about 9.2e+18. "
             "Join states or actions into fewer, for instance with bins"
         )
+
+
+def _are_equal(one: FloatArray | None, two: FloatArray | None) -> bool:
+    """Whether both arrays are equal, or both absent."""
+    if one is None or two is None:
+        return one is two
+    return np.array_equal(one, two)
 
 
 def _squared(weight: FloatArray) -> FloatArray:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pastwise._numerics.arrays import FloatArray, IntArray, frozen, group_sum
-from pastwise.data.counts import TransitionCounts
+from pastwise.data.counts import SUM_ROUNDING, RewardSums, TransitionCounts
 from pastwise.data.space import Space
 from pastwise.errors import ParameterError
 
@@ -324,15 +324,18 @@ class EpisodeSummary:
             records=rest_records,
             weight=_rest(counts.weight, known.weight, place, share),
             weight_squared=_rest(counts.weight_squared, known.weight_squared, place, share),
+            **_rest_rewards(counts, known, place, share),
         )
         folds = known + random_folds(rest.where(rest_records > 0), NUM_FOLDS, seed)
 
         # The weights of each transition add up to its weight in the counts.
         place = _places(folds, counts)
+        weight = _with_totals(folds.weight, counts.weight, place)
         return replace(
             folds,
-            weight=_with_totals(folds.weight, counts.weight, place),
+            weight=weight,
             weight_squared=_with_totals(folds.weight_squared, counts.weight_squared, place),
+            **folds.rewards_at(weight),
         )
 
 
@@ -343,6 +346,8 @@ def random_folds(
 
     The records of each distinct transition follow a multinomial distribution over the folds. Their
     weights are split in proportion to the records: counts do not know the weight of a single one.
+    Neither do they know single rewards. The mean rewards of a transition's folds vary as those of
+    random parts of its records, by a normal distribution, and have the transition's mean.
 
     Examples
     --------
@@ -368,8 +373,51 @@ def random_folds(
         ),
         decay=counts.decay,
         shape=(number,),
+        rewards=_split_rewards(counts, entry, records[entry, fold], rng),
     )
     return replace(folds, terminal=counts.terminal)
+
+
+def _split_rewards(
+    counts: TransitionCounts, entry: IntArray, records: IntArray, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray] | None:
+    """Sums of rewards of random parts of the records of each transition: [parts] each.
+
+    Parameters
+    ----------
+    entry, records : [parts]
+        The transition that each part belongs to, and its number of records.
+    """
+    if counts.reward_sums is None:
+        return None
+    reward, reward_squared = counts.reward_sums
+    num_transitions = len(counts.key)
+    share = records / counts.records[entry]
+    weight = counts.weight[entry] * share
+
+    # Mean of each transition's rewards, and their spread about it.
+    positive_weight = np.where(counts.weight > 0, counts.weight, 1.0)
+    mean = reward / positive_weight
+    spread = np.maximum(reward_squared - reward * mean, 0.0)
+    degrees = np.maximum(counts.records - 1, 1)
+    deviation = np.sqrt(spread / positive_weight * counts.records / degrees)
+
+    # Means of the parts about that of the transition.
+    about = rng.standard_normal(len(entry)) * deviation[entry] / np.sqrt(records)
+    about = about - group_sum(entry, share * about, num_transitions)[entry]
+
+    # Parts of a single record have no spread of their own, so theirs is all there is.
+    between = group_sum(entry, weight * about**2, num_transitions)
+    inner_degrees = group_sum(entry, records - 1, num_transitions)
+    is_too_large = (between > spread) | (inner_degrees == 0)
+    limit = np.divide(spread, between, out=np.zeros_like(spread), where=between > 0)
+    factor = np.where(is_too_large, np.sqrt(limit), 1.0)
+    about = about * factor[entry]
+    within = np.maximum(spread - between * factor**2, 0.0)
+    inner_share = (records - 1) / np.maximum(inner_degrees, 1)[entry]
+
+    part_mean = mean[entry] + about
+    return weight * part_mean, weight * part_mean**2 + within[entry] * inner_share
 
 
 def _places(folds: TransitionCounts, counts: TransitionCounts) -> IntArray:
@@ -404,6 +452,28 @@ def _rest(total: FloatArray, known: FloatArray, place: IntArray, share: FloatArr
     """
     left = total - group_sum(place, known, len(total))
     return np.where(left > 0, left, total * share)
+
+
+def _rest_rewards(
+    counts: TransitionCounts, known: TransitionCounts, place: IntArray, share: FloatArray
+) -> RewardSums:
+    """Sums of rewards of the records that are in none of the known entries: [distinct] each."""
+    if counts.reward_sums is None:
+        return {}
+    reward, reward_squared = counts.reward_sums
+    size = len(counts.key)
+    rest_weight = _rest(counts.weight, known.weight, place, share)
+    if known.reward_sums is None:
+        return {"reward": reward * share, "reward_squared": reward_squared * share}
+
+    # Where other weights make more of the known rewards than there are, the mean of all stands in.
+    rest = reward - group_sum(place, known.reward_sums[0], size)
+    rest_squared = reward_squared - group_sum(place, known.reward_sums[1], size)
+    is_possible = rest**2 <= rest_weight * rest_squared * (1 + SUM_ROUNDING)
+    return {
+        "reward": np.where(is_possible, rest, reward * share),
+        "reward_squared": np.where(is_possible, rest_squared, reward_squared * share),
+    }
 
 
 def _with_totals(values: FloatArray, total: FloatArray, place: IntArray) -> FloatArray:

@@ -106,7 +106,7 @@ def sort_key(label: Label) -> tuple[object, ...]:
     field by field.
     """
     if isinstance(label, tuple):
-        return tuple(sort_key(part) for part in label)
+        return ("tuple", *(sort_key(part) for part in label))
     if isinstance(label, str):
         interval = INTERVAL.match(label)
         if interval:

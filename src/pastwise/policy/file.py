@@ -6,7 +6,7 @@ written. The checksum is also the file's version: `save_policy` replaces the fil
 was read from only if nobody else has replaced it since. Its layout:
 
 - tensors ``key``, ``records``, ``weight``, ``weight_squared`` [distinct] and ``terminal``: the
-  counts;
+  counts; for a log with rewards, also ``reward`` and ``reward_squared`` [distinct];
 - for a policy, the tensors ``rule`` [S, A] and ``part:NAME`` [1 or S, A]: the plan;
 - for the policy of a log with episodes, the tensors ``starts`` [S], ``by_action`` [A] and
   ``fold:NAME`` with the names of the counts: what counts forget about episodes; and, except in
@@ -32,7 +32,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from pastwise._files import replacing, require_regular_file
-from pastwise.data.counts import KEY_LIMIT, Decay, TransitionCounts
+from pastwise.data.counts import KEY_LIMIT, Decay, RewardSums, TransitionCounts
 from pastwise.data.episodes import NUM_FOLDS, EpisodeSummary, EpisodeVisits
 from pastwise.data.space import Label, Space, checked_label
 from pastwise.errors import ConflictError, FileError, ParameterError, PolicyFileError
@@ -43,11 +43,12 @@ from pastwise.methods.registry import from_settings, to_settings
 from pastwise.policy.state import PolicyState, Settings
 from pastwise.theory.similarity import kl_divergence
 
-FORMAT = 4
+FORMAT = 5
 """Number of the layout above, as it is written."""
 
-READABLE = (3, FORMAT)
-"""Numbers of the layouts that are read; others are refused. Format 3 has no episodes."""
+READABLE = (3, 4, FORMAT)
+"""Numbers of the layouts that are read; others are refused. Format 3 has no episodes, and neither
+3 nor 4 has rewards."""
 
 CONTENT = "content"
 PART = "part:"
@@ -176,6 +177,7 @@ def _pack_episodes(episodes: EpisodeSummary | None) -> tuple[Tensors, Content | 
         FOLD + "records": np.asarray(folds.records, dtype=np.int64),
         FOLD + "weight": np.asarray(folds.weight, dtype=np.float64),
         FOLD + "weight_squared": np.asarray(folds.weight_squared, dtype=np.float64),
+        **_pack_rewards(folds, FOLD),
     }
     if episodes.visits is not None:
         for name in VISIT_NUMBERS:
@@ -202,7 +204,9 @@ def _unpack_episodes(
         shape=(NUM_FOLDS,),
         terminal=counts.terminal,
         decay=None if stored["decay"] is None else Decay(**stored["decay"]),
+        **_unpack_rewards(tensors, FOLD),
     )
+    _require(folds.has_rewards == counts.has_rewards, "rewards of the counts or folds are missing")
     numbers = {name: stored[name] for name in EPISODE_NUMBERS}
     are_whole = all(type(number) is int for number in numbers.values())
     _require(are_whole, "a number of the episodes is not whole")
@@ -302,6 +306,7 @@ def _pack_counts(counts: TransitionCounts, columns: Columns | None) -> tuple[Ten
         "weight": np.asarray(counts.weight, dtype=np.float64),
         "weight_squared": np.asarray(counts.weight_squared, dtype=np.float64),
         "terminal": np.asarray(counts.terminal, dtype=np.int64),
+        **_pack_rewards(counts),
     }
     content: Content = {
         "states": _pack_space(counts.states),
@@ -329,11 +334,33 @@ def _unpack_counts(tensors: Tensors, content: Content) -> tuple[TransitionCounts
         tasks=tasks,
         terminal=_tensor(tensors, "terminal", np.int64),
         decay=None if content["decay"] is None else Decay(**content["decay"]),
+        **_unpack_rewards(tensors),
     )
     _require_justified_labels(counts, tensors)
     counts.require_possible()
     columns = None if content["columns"] is None else Columns.from_dict(content["columns"])
     return counts, columns
+
+
+def _pack_rewards(counts: TransitionCounts, prefix: str = "") -> Tensors:
+    """The sums of rewards, where the counts have any."""
+    if counts.reward_sums is None:
+        return {}
+    reward, reward_squared = counts.reward_sums
+    return {
+        prefix + "reward": np.asarray(reward, dtype=np.float64),
+        prefix + "reward_squared": np.asarray(reward_squared, dtype=np.float64),
+    }
+
+
+def _unpack_rewards(tensors: Tensors, prefix: str = "") -> RewardSums:
+    """What `_pack_rewards` packed."""
+    if prefix + "reward" not in tensors and prefix + "reward_squared" not in tensors:
+        return {}
+    return {
+        "reward": _tensor(tensors, prefix + "reward", np.float64),
+        "reward_squared": _tensor(tensors, prefix + "reward_squared", np.float64),
+    }
 
 
 def _require_justified_labels(counts: TransitionCounts, tensors: Tensors) -> None:
@@ -444,7 +471,8 @@ def _read(path: str | Path) -> tuple[Tensors, Content, str]:
     except (SafetensorError, TypeError, ValueError, OSError, RecursionError) as error:
         raise PolicyFileError(f"{path} is not a file of pastwise, or is damaged: {error}") from None
     if number not in READABLE:
-        known = " and ".join(str(readable) for readable in READABLE)
+        older = ", ".join(str(readable) for readable in READABLE[:-1])
+        known = f"{older} and {READABLE[-1]}"
         raise PolicyFileError(
             f"{path} has format {number!r}; this version of pastwise reads formats {known}. "
             "Learn again, or use the version that wrote it"
