@@ -15,6 +15,10 @@ MOST_CHARACTERS = 2000
 """Length of the longest message of an error: a screen. Data may be quoted in it."""
 
 
+Suggestion = str | Sequence[str] | None
+"""Known labels that are near an unknown one, as text."""
+
+
 class PastwiseError(Exception):
     """Something the user can fix."""
 
@@ -70,7 +74,7 @@ class LabelError(PastwiseError, ValueError):
 class UnknownLabelError(LabelError):
     """A label that is not among the known ones.
 
-    The nearest known label is looked for only when the message is shown, because the search among
+    The nearest known labels are looked for only when the message is shown, because the search among
     thousands of labels takes far longer than the look-up that failed.
 
     Attributes
@@ -78,7 +82,7 @@ class UnknownLabelError(LabelError):
     label : hashable
         The unknown label.
     suggest : callable
-        Returns the nearest known label as text, or None if none is near.
+        Returns the nearest known labels as text, or the nearest one; None if none is near.
     where : str
         Put before the message, such as the part of a goal that has the label.
     advice : str
@@ -89,7 +93,7 @@ class UnknownLabelError(LabelError):
     def __init__(
         self,
         label: Hashable,
-        suggest: Callable[[], str | None],
+        suggest: Callable[[], Suggestion],
         where: str = "",
         advice: str = "",
     ) -> None:
@@ -103,9 +107,10 @@ class UnknownLabelError(LabelError):
         message = f"unknown label {shown(self.label)}"
         if self.where:
             message = f"{self.where}: {message}"
-        nearest = self.suggest()
-        if nearest is not None:
-            message += f"; did you mean {shown(nearest)}?"
+        suggestion = self.suggest()
+        nearest = [suggestion] if isinstance(suggestion, str) else suggestion
+        if nearest:
+            message += f"; did you mean {' or '.join(shown(key) for key in nearest)}?"
         if self.advice:
             message += f" ({self.advice})"
         return shortened(message)
@@ -162,13 +167,34 @@ class ConditionError(GoalError):
         return shortened(f"{message}\n  {line}\n  {mark}")
 
 
+class StraddleError(GoalError):
+    """A state has values on both sides of a comparison that a goal makes.
+
+    Attributes
+    ----------
+    state : label
+        The state.
+    comparison : str
+        What is true of some of its values and false of others.
+    """
+
+    def __init__(self, message: str, part: str, state: Hashable, comparison: str) -> None:
+        super().__init__(message, part)
+        self.args = (message, part, state, comparison)
+        self.state = state
+        self.comparison = comparison
+
+    def __str__(self) -> str:
+        return shortened(str(self.args[0]))
+
+
 class GoalLabelError(GoalError, UnknownLabelError):
     """A goal names a state, action or field value that the log does not have.
 
     ``part`` is the part of the goal that names it, ``label`` the unknown label.
     """
 
-    def __init__(self, part: str, label: Hashable, suggest: Callable[[], str | None]) -> None:
+    def __init__(self, part: str, label: Hashable, suggest: Callable[[], Suggestion]) -> None:
         UnknownLabelError.__init__(self, label, suggest, where=part)
         self.args = (part, label, suggest)
         self.part = part

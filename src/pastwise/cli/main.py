@@ -44,7 +44,7 @@ from pastwise.cli.output import (
     print_warning,
 )
 from pastwise.cli.study import reproduce, study
-from pastwise.errors import ParameterError, PastwiseError
+from pastwise.errors import ConditionError, ParameterError, PastwiseError
 from pastwise.report.terminal import progress, spinner
 
 if TYPE_CHECKING:
@@ -206,10 +206,20 @@ def learn(
 @cli.command(cls=CommandWithMethods, short_help="Learn a policy for another goal, without the log.")
 @policy_argument
 @takes(goal=GoalOptions, method=OtherMethodOptions)
+@click.option(
+    "--log",
+    help="The log that was learned from. It is counted again if a condition of the goal lies "
+    "within a state.",
+)
 @output_option
 @json_option
 def retarget(
-    policy: Path, goal: GoalOptions, method: OtherMethodOptions, output: Path, as_json: bool
+    policy: Path,
+    goal: GoalOptions,
+    method: OtherMethodOptions,
+    log: str | None,
+    output: Path,
+    as_json: bool,
 ) -> int:
     """Learn a policy for another goal from the counts in a policy file, without the log."""
     from pastwise.policy.learner import load
@@ -217,8 +227,8 @@ def retarget(
 
     new_goal = goal.goal()
     learner = load(policy)
-    with goal.explaining_labels():
-        other = learner.retarget(new_goal, method.create(learner.method_))
+    with goal.explaining_labels(), _reading():
+        other = learner.retarget(new_goal, method.create(learner.method_), log=log)
     _save(other, output)
     _show_policy(PolicySummary.of(other), output, as_json)
     return OK
@@ -548,6 +558,8 @@ def _outcome(error: BaseException) -> tuple[int, str]:
     if isinstance(error, click.UsageError):
         name = error.ctx.command_path if error.ctx else "pastwise"
         return BAD_INPUT, f"{one_line(error.format_message())} (see {name} --help)"
+    if isinstance(error, ConditionError):  # a mark below the condition shows the place
+        return BAD_INPUT, "\n".join(one_line(line) for line in str(error).splitlines())
     if isinstance(error, PastwiseError):
         return BAD_INPUT, one_line(str(error))
     if isinstance(error, MemoryError):

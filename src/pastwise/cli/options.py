@@ -11,6 +11,7 @@ A method of the dataclass makes what the library takes: `Columns`, a `Goal`, a m
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
@@ -229,6 +230,9 @@ def _parse_edges(values: str) -> list[float] | int | None:
 
 # The goal.
 
+LONE_EQUALS = re.compile(r"(?<![<>=!])=(?!=)")
+"""The mark before a weight, which is no part of a comparison."""
+
 
 @dataclass(frozen=True)
 class GoalOptions:
@@ -238,7 +242,9 @@ class GoalOptions:
         "--goal", "goal_file", type=_File(path_type=str), help="TOML file with the goal."
     )
     prefer: tuple[str, ...] = option(
-        "--prefer", multiple=True, help="State to be in, or state=weight."
+        "--prefer",
+        multiple=True,
+        help='State to be in, or a condition such as "wage >= 2"; =weight may follow.',
     )
     floor: float | None = option(
         "--floor", type=float, help="Probability of every state that is not preferred."
@@ -246,7 +252,7 @@ class GoalOptions:
     forbid: tuple[str, ...] = option(
         "--forbid",
         multiple=True,
-        help="state:action that must not be taken; :action for every state.",
+        help="state:action or condition:action that must not be taken; :action for every state.",
     )
 
     def goal(self) -> Goal:
@@ -277,14 +283,18 @@ class GoalOptions:
         the parts of an option.
         """
         has_marks = {
-            "prefer": any("=" in text for text in self.prefer),
+            "prefer": any(LONE_EQUALS.search(text) for text in self.prefer),
             "forbid": any(text.count(":") > 1 for text in self.forbid),
         }
         try:
             yield
         except GoalLabelError as error:
+            error.advice = "`pastwise states` lists the labels of a log or policy"
             if has_marks.get(error.part):
-                error.advice = "labels with = or : go in a goal file"
+                error.advice = (
+                    "labels with = or : go in a goal file; == compares, as in wage == 2; "
+                    + error.advice
+                )
             raise
 
 
@@ -317,17 +327,28 @@ def _named_files(option_name: str, texts: Iterable[str]) -> dict[str, str]:
 
 
 def _parse_weight(text: str) -> tuple[str, float]:
-    """A state with its weight, which is 1 unless it is given."""
-    if "=" not in text:
+    """A state or condition with its weight, which is 1 unless it is given.
+
+    >>> _parse_weight("warm=0.5"), _parse_weight("wage >= 2=3"), _parse_weight("wage == 2")
+    (('warm', 0.5), ('wage >= 2', 3.0), ('wage == 2', 1.0))
+    """
+    from pastwise.data.conditions import as_condition
+
+    marks = list(LONE_EQUALS.finditer(text))
+    if not marks:
         return text, 1.0
-    label, weight = _split_last("--prefer", text, "=")
+    label = text[: marks[-1].start()]
+    weight = text[marks[-1].end() :]
     try:
         return label, float(weight)
     except ValueError:
-        raise ParameterError(
-            f"--prefer takes a state or state=weight; {weight!r} is no number "
-            "(labels with = go in a goal file)"
-        ) from None
+        pass
+    if as_condition(text) is not None:  # the mark is in quotes
+        return text, 1.0
+    raise ParameterError(
+        f"--prefer takes a state, a condition, or one of them with =weight; {weight!r} is no "
+        "number (labels with = go in a goal file)"
+    )
 
 
 # The method.

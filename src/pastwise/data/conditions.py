@@ -33,7 +33,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from math import isfinite
+from math import inf, isfinite, nextafter
 from typing import NamedTuple
 
 from pastwise.data.regions import (
@@ -70,6 +70,9 @@ IS_MISSING = "is missing"
 OPERATORS = (*MIRRORED, *MEMBERSHIP, IS_MISSING)
 
 KEYWORDS = ("and", "or", "not", "in", "is", "missing", "true", "false")
+
+SIGNS = re.compile(r"[<>=!]|\b(?:in|is)\b", re.IGNORECASE)
+"""What every condition has one of."""
 
 MOST_NESTED = 100
 """How deep parentheses and negations may be nested: far beyond what anybody reads."""
@@ -146,6 +149,23 @@ class Comparison(Condition):
         if self.value is None:
             return ()
         return self.value if isinstance(self.value, tuple) else (self.value,)
+
+    def cuts(self) -> tuple[float, ...]:
+        """Thresholds t, ascending, such that the tests ``column < t`` decide it for any number.
+
+        >>> Comparison("wage", ">=", 2.0).cuts(), Comparison("wage", "<=", 2.0).cuts()
+        ((2.0,), (2.0000000000000004,))
+        """
+        cuts: set[float] = set()
+        for literal in self.literals:
+            number = number_of(literal)
+            if number is None:
+                continue
+            if self.operator not in ("<=", ">"):
+                cuts.add(number)
+            if self.operator not in ("<", ">="):
+                cuts.add(nextafter(number, inf))
+        return tuple(sorted(cuts))
 
     @property
     def positive(self) -> Comparison:
@@ -646,3 +666,25 @@ def _advice_on(text: str, position: int) -> str:
         f"unexpected {character!r}; names with blanks or signs go in `backquotes`, "
         "such texts in 'quotes'"
     )
+
+
+# Texts that may be conditions.
+
+
+def looks_like_condition(text: object) -> bool:
+    """Whether a text has a comparison in it, so that it may be meant as a condition.
+
+    >>> looks_like_condition("wage >= 2"), looks_like_condition("cold")
+    (True, False)
+    """
+    return isinstance(text, str) and SIGNS.search(text) is not None
+
+
+def as_condition(text: object) -> Condition | None:
+    """The condition that a text states; None if it states none."""
+    if not looks_like_condition(text):
+        return None
+    try:
+        return parse_condition(str(text))
+    except ConditionError:
+        return None

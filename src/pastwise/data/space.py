@@ -229,7 +229,7 @@ class Space:
         """
         index = self.find(label)
         if index is None:
-            raise UnknownLabelError(label, partial(nearest_key, label, self.labels))
+            raise UnknownLabelError(label, partial(nearest_keys, label, self.labels))
         return index
 
     def indices(self, labels: Iterable[Label]) -> IntArray:
@@ -392,8 +392,10 @@ def labels_of_one_type(labels: Sequence[Label]) -> Sequence[Label]:
     return [key_of(label) for label in labels]
 
 
-def nearest_key(label: Label, known: Sequence[Label], *, most_compared: int = 10_000) -> str | None:
-    """Key of the known label that is spelled most like this one; None if none is similar.
+def nearest_keys(
+    label: Label, known: Sequence[Label], *, most: int = 3, most_compared: int = 10_000
+) -> list[str]:
+    """Keys of the known labels that are spelled most like this one, the nearest first.
 
     Parameters
     ----------
@@ -401,10 +403,17 @@ def nearest_key(label: Label, known: Sequence[Label], *, most_compared: int = 10
         An unknown label.
     known : sequence of labels
         The labels to compare it with.
+    most : int
+        How many keys are returned at most. Three are read at a glance.
     most_compared : int
         How many of the known labels are compared, the first ones. The default takes about a tenth
         of a second.
     """
     keys = [key_of(candidate) for candidate in islice(known, most_compared)]
-    nearest = difflib.get_close_matches(key_of(label), keys, n=1)
+    return difflib.get_close_matches(key_of(label), keys, n=most)
+
+
+def nearest_key(label: Label, known: Sequence[Label], *, most_compared: int = 10_000) -> str | None:
+    """The first of `nearest_keys`; None if no known label is similar."""
+    nearest = nearest_keys(label, known, most=1, most_compared=most_compared)
     return nearest[0] if nearest else None

@@ -193,7 +193,7 @@ def _measure(goal: Goal, utility: FloatArray, until_end: bool) -> str:
     if utility.ndim > 1:
         return "total utility of an episode" if until_end else "mean utility of a step"
     if not until_end:
-        return "share of time as wanted"
+        return goal.wanted_share
     all_or_nothing = np.isin(utility, (0.0, 1.0)).all()
     return "chance of ending well" if all_or_nothing else "utility of the end"
 

@@ -8,12 +8,13 @@ probabilities. It may also name actions to prefer, and actions that must not be 
 `Goal.on` is for design: it turns the goal into an ideal distribution. With preferences and a floor,
 every other state has exactly the floor as its probability, and the preferred ones share the rest in
 proportion to their weights. `Goal.score` is for evaluation: it says how good each transition is in
-units that people use, a reward or a weight.
+units that people use, a reward or a weight. Both take labels: where the goal names states by
+conditions, `Goal.resolved` finds the labels first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,9 @@ import numpy as np
 
 from pastwise._numerics.arrays import FloatArray, normalise
 from pastwise._numerics.checks import checked_probabilities, require_memory
-from pastwise.data.space import Space, key_of
-from pastwise.errors import GoalError, ParameterError
+from pastwise.data.conditions import Condition, as_condition, looks_like_condition
+from pastwise.data.space import Label, Space, key_of
+from pastwise.errors import GoalError, ParameterError, shown
 from pastwise.goals.ideal import IdealModel
 from pastwise.goals.parse import (
     as_forbidden,
@@ -34,6 +36,7 @@ from pastwise.goals.parse import (
     require_known_keys,
     to_plain,
 )
+from pastwise.goals.resolve import Regions, StateFinder, condition_on_field
 from pastwise.goals.tables import (
     BY_NEXT_STATE,
     Weights,
@@ -52,14 +55,18 @@ class Goal:
     Parameters
     ----------
     prefer : label, list of labels, or labels with weights
-        States to be in.
+        States to be in. A state may be given by a condition on columns of the log, such as
+        ``"wage >= 2"``, which stands for all states that satisfy it; see `data.conditions`. Where
+        several entries name a state, the largest of their weights counts.
     floor : float, optional
         Probability of every state that is not preferred. The default is 1e-5, or
         0.01 / (number of others) where that is smaller.
     targets : fields with labels, or with labels with weights
-        For states of several fields: the wanted values of each field. Fields multiply.
+        For states of several fields: the wanted values of each field, or a condition on it.
+        Fields multiply.
     reward : states with numbers, or nested by state, action (and next state)
-        Reward of arriving in a state; a state that is not named has 0.
+        Reward of arriving in a state; a state that is not named has 0. The rewards of conditions
+        that a state satisfies add up.
     temperature : float
         A lower temperature follows the reward more strictly.
     table : next states with probabilities, or nested by state and action
@@ -67,7 +74,8 @@ class Goal:
     prefer_actions, action_floor
         The same as ``prefer`` and ``floor`` for actions; without them all actions are equal.
     forbid : pairs (state, action)
-        Actions that must not be taken in a state; None for every state.
+        Actions that must not be taken in a state, which may be given by a condition; None for
+        every state.
 
     Examples
     --------
@@ -146,6 +154,23 @@ class Goal:
     # From files and back
 
     @classmethod
+    def of(cls, given: object) -> Goal:
+        """A goal from a goal, from its parameters in a mapping, or from the path of a TOML file."""
+        if isinstance(given, Goal):
+            return given
+        if isinstance(given, Mapping):
+            return cls.from_dict(given)
+        if isinstance(given, Path) or (isinstance(given, str) and given.endswith(".toml")):
+            return cls.from_toml(given)
+        example = "'mild'"
+        if isinstance(given, (str, list, set)):
+            example = shown(given)
+        raise GoalError(
+            f"the goal must be a Goal, such as Goal(prefer={example}), its parameters in a "
+            f"mapping, or a TOML file; not {shown(given)}"
+        )
+
+    @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Goal:
         """The goal with these parameters by name, as in a TOML file; unknown names are an error."""
         require_known_keys(content, [parameter.name for parameter in fields(cls)])
@@ -184,9 +209,11 @@ class Goal:
         """The goal as a sentence."""
         parts = []
         if self.prefer:
-            parts.append(f"be in {_alternatives(self.prefer)}")
+            parts.append(f"be {_places(self.prefer)}")
         for name, wanted in self.targets.items():
-            parts.append(f"have {name} {_alternatives(wanted)}")
+            names_column = all(as_condition(label) is not None for label in wanted)
+            field_name = "" if names_column else f"{name} "
+            parts.append(f"have {field_name}{_alternatives(wanted)}")
         if self.reward:
             parts.append(f"collect the reward (temperature {self.temperature:g})")
         if self.table:
@@ -196,9 +223,66 @@ class Goal:
         if self.prefer_actions:
             parts.append(f"preferably do {_alternatives(self.prefer_actions)}")
         for state, action in self.forbid:
-            where = "" if state is None else f" in {key_of(state)}"
+            where = "" if state is None else f" {_preposition(state)} {key_of(state)}"
             parts.append(f"never {key_of(action)}{where}")
         return "; ".join(parts)
+
+    @property
+    def wanted_share(self) -> str:
+        """Name of the share of time that the goal is met, as evaluations show it."""
+        has_conditions = all(as_condition(label) is not None for label in self.prefer)
+        if self.prefer and has_conditions and len(set(self.prefer.values())) == 1:
+            return f"share of time {_places(self.prefer)}"
+        return "share of time as wanted"
+
+    # Conditions
+
+    def conditions(self) -> tuple[Condition, ...]:
+        """The conditions that the goal may state, in order of appearance.
+
+        Whether a text is a label or a condition is known once the states are; see `resolved`.
+        """
+        found = (as_condition(text) for text in self._state_texts())
+        return tuple(condition for condition in found if condition is not None)
+
+    def _state_texts(self) -> Iterator[Label]:
+        """Everything that names a state or a value of a field, by label or by condition."""
+        yield from self.prefer
+        for name, wanted in self.targets.items():
+            yield from (condition_on_field(name, given) for given in wanted)
+        yield from self.reward
+        yield from (state for state, _ in self.forbid)
+
+    def resolved(self, regions: Callable[[], Regions], states: Space) -> Goal:
+        """The goal with the labels of states in place of conditions.
+
+        Parameters
+        ----------
+        regions : callable
+            Returns the region of each state; called only if the goal has a condition.
+        states : Space
+            Texts that are labels of it, or keys of labels, are labels.
+
+        Raises
+        ------
+        ConditionError
+            If a text is neither a label nor a condition that can be read.
+        StraddleError
+            If a state has values on both sides of a comparison.
+        GoalError
+            If no state satisfies a condition.
+        """
+        if not any(looks_like_condition(text) for text in self._state_texts()):
+            return self
+        finder = StateFinder(regions, states)
+        content = {each.name: getattr(self, each.name) for each in fields(Goal)}
+        content["prefer"] = finder.weights("prefer", self.prefer)
+        content["targets"] = {
+            name: finder.field_weights(name, wanted) for name, wanted in self.targets.items()
+        }
+        content["reward"] = finder.rewards(self.reward)
+        content["forbid"] = finder.forbidden(self.forbid)
+        return ResolvedGoal(**content, stated=self)
 
     # For design
 
@@ -281,8 +365,66 @@ class Goal:
         return by_action[None, :, None]
 
 
+@dataclass(frozen=True, repr=False)
+class ResolvedGoal(Goal):
+    """A goal with labels in place of its conditions, which still reads as it was stated.
+
+    Attributes
+    ----------
+    stated : Goal
+        The goal with its conditions.
+    """
+
+    stated: Goal | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The goal as it was stated, as plain values."""
+        return self._original.to_dict()
+
+    def describe(self) -> str:
+        """The goal as it was stated, as a sentence."""
+        return self._original.describe()
+
+    @property
+    def wanted_share(self) -> str:
+        """Name of the share of time that the goal is met."""
+        return self._original.wanted_share
+
+    @property
+    def _original(self) -> Goal:
+        if self.stated is None:
+            raise GoalError("a resolved goal needs the goal that was stated")
+        return self.stated
+
+
+def _preposition(label: Label) -> str:
+    """What goes before a state: "in" a label, "where" a condition."""
+    return "in" if as_condition(label) is None else "where"
+
+
+def _places(wanted: Weights) -> str:
+    """States joined by "or": "in a or b or where x >= 2"."""
+    texts = []
+    previous = ""
+    for label in wanted:
+        text = key_of(label)
+        preposition = _preposition(label)
+        if preposition == "where" or preposition != previous:
+            text = f"{preposition} {text}"
+        previous = preposition
+        texts.append(text)
+    return _joined(texts, wanted)
+
+
 def _alternatives(wanted: Weights) -> str:
-    """Labels joined by "or", with their weights where these differ."""
+    """Labels joined by "or"."""
+    return _joined([key_of(label) for label in wanted], wanted)
+
+
+def _joined(texts: Sequence[str], wanted: Weights) -> str:
+    """Texts of labels joined by "or", with the labels' weights where these differ."""
     if len(set(wanted.values())) == 1:
-        return " or ".join(key_of(label) for label in wanted)
-    return " or ".join(f"{key_of(label)} (weight {weight:g})" for label, weight in wanted.items())
+        return " or ".join(texts)
+    weights = wanted.values()
+    pairs = zip(texts, weights, strict=True)
+    return " or ".join(f"{text} (weight {weight:g})" for text, weight in pairs)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from itertools import pairwise
 from math import isfinite
 from typing import Any
 
-from pastwise.data.space import Label
+from pastwise.data.conditions import Condition
+from pastwise.data.regions import Region, label_regions
+from pastwise.data.space import Label, Space
 from pastwise.errors import LogError, ParameterError, listed, shown
 
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
@@ -212,6 +214,31 @@ class Columns:
         """Every column that is read."""
         others = (self.episode, self.time, self.count, self.weight, self.age, self.propensity)
         return (*self.labels, *(name for name in others if name))
+
+    def regions(self, states: Space) -> dict[Label, Region]:
+        """What each state means in terms of the state columns."""
+        edges = {name: cuts for name, cuts in self.bins.items() if isinstance(cuts, tuple)}
+        return label_regions(states, self.state, edges)
+
+    def cut_for(self, conditions: Iterable[Condition]) -> Columns:
+        """The columns with bins that are cut wherever a condition compares with a number.
+
+        Columns that are not binned stay as they are, and so do numbers of bins, whose edges are
+        known once the log is read.
+        """
+        bins = dict(self.bins)
+        for condition in conditions:
+            for comparison in condition.atoms():
+                edges = bins.get(comparison.column)
+                if comparison.column in self.state and isinstance(edges, tuple):
+                    bins[comparison.column] = _with_cuts(edges, comparison.cuts())
+        return replace(self, bins=bins)
+
+
+def _with_cuts(edges: Edges, cuts: Iterable[float]) -> Edges:
+    """Edges with those cuts that lie between the outermost of them."""
+    inside = [cut for cut in cuts if edges[0] < cut < edges[-1]]
+    return tuple(sorted({*edges, *inside}))
 
 
 def require_columns(

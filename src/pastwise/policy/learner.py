@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from pastwise import logs
 from pastwise._numerics.arrays import FloatArray
 from pastwise._numerics.threads import Lock
+from pastwise.data.conditions import Condition
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.episodes import EpisodeSummary
 from pastwise.data.space import Label, checked_label
@@ -30,6 +31,7 @@ from pastwise.errors import (
     LogWarning,
     NotFittedError,
     ParameterError,
+    StraddleError,
 )
 from pastwise.evaluation.actions import action_values
 from pastwise.evaluation.criterion import measure_of
@@ -120,14 +122,14 @@ class TransferLearner:
 
     def __init__(
         self,
-        goal: Goal,
+        goal: Goal | Mapping[str, Any] | str | Path,
         *,
         method: str | AnyMethod = DEFAULT,
         past_goals: Mapping[Label, Goal] | None = None,
         divergence: Divergence = kl_divergence,
         on_unseen: OnUnseen = "refuse",
     ) -> None:
-        self.goal = goal
+        self.goal = Goal.of(goal)
         self.method = method
         self.past_goals = past_goals
         self.divergence = divergence
@@ -191,7 +193,14 @@ class TransferLearner:
             columns = Columns.of(**column_names)
         if as_of is not None and columns.age is None:
             raise ParameterError("as_of has no effect without age; drop it, or name the age column")
+        conditions = self._conditions()
+        columns = columns.cut_for(conditions)
         reading = logs.read_log(log, columns, as_of=as_of)
+
+        # Edges that were found in the log may need cuts as well.
+        finer = reading.columns.cut_for(conditions)
+        if finer != reading.columns:
+            reading = logs.read_log(log, finer, as_of=as_of)
         self._learn(
             reading.counts,
             reading.columns,
@@ -203,6 +212,13 @@ class TransferLearner:
         if not self.serves_goal_:
             warnings.warn(NOTHING_SERVES, LogWarning, stacklevel=2)
         return self
+
+    def _conditions(self) -> list[Condition]:
+        """The conditions of the goal and of the past goals."""
+        conditions: list[Condition] = []
+        for goal in (self.goal, *(self.past_goals or {}).values()):
+            conditions.extend(Goal.of(goal).conditions())
+        return conditions
 
     def fit_counts(self, counts: TransitionCounts, columns: Columns | None = None) -> Self:
         """Learn from counts, and remember the columns that they were read by, to read more logs."""
@@ -350,8 +366,30 @@ class TransferLearner:
             message = f"left out: {counted(left_out, 'record')} leaving a terminal state"
             warnings.warn(message, LogWarning, stacklevel=3)
 
-    def retarget(self, goal: Goal, method: str | AnyMethod | None = None) -> TransferLearner:
-        """A learner for another goal, or by another method, from the same counts."""
+    def retarget(
+        self,
+        goal: Goal | Mapping[str, Any] | str | Path,
+        method: str | AnyMethod | None = None,
+        *,
+        log: Any = None,
+    ) -> TransferLearner:
+        """A learner for another goal, or by another method, from the same counts.
+
+        Parameters
+        ----------
+        goal : Goal
+        method : name or method, optional
+            By default the learner's own.
+        log : optional
+            The log that was learned from, where it is still at hand. It is counted again, with
+            finer states, if a condition of the goal lies within a state. Records that were
+            observed or merged since are then left out.
+
+        Raises
+        ------
+        StraddleError
+            If a condition of the goal lies within a state, and there is no log to count again.
+        """
         policy = self._fitted
         settings = policy.settings
         other = TransferLearner(
@@ -361,14 +399,45 @@ class TransferLearner:
             divergence=settings.divergence,
             on_unseen=settings.on_unseen,
         )
-        return other._learn(
-            policy.counts(),
-            policy.columns,
-            policy.findings,
-            policy.backend,
-            dict(policy.versions),
-            policy.episodes,
+        try:
+            return other._learn(
+                policy.counts(),
+                policy.columns,
+                policy.findings,
+                policy.backend,
+                dict(policy.versions),
+                policy.episodes,
+            )
+        except StraddleError:
+            if log is None or policy.columns is None:
+                raise
+        return other._learn_again(log, policy)
+
+    def _learn_again(self, log: Any, past: PolicyState) -> Self:
+        """Learn from a log that another policy was learned from, with states cut for the goal."""
+        columns = past.columns
+        if columns is None:
+            raise LogError("the policy does not know the columns of its log; fit on the log anew")
+        counts = past.counts()
+        as_of = None if counts.decay is None else counts.decay.as_of
+        reading = logs.read_log(log, columns.cut_for(self._conditions()), as_of=as_of)
+        self._learn(
+            reading.counts,
+            reading.columns,
+            reading.findings,
+            logs.library_of(log),
+            dict(past.versions),
+            reading.episodes,
         )
+        logs.warn_of(reading, stacklevel=4)
+        if reading.counts.num_records != counts.num_records:
+            warnings.warn(
+                f"the log has {counted(reading.counts.num_records, 'record')} and the policy had "
+                f"{counts.num_records:,}: it was learned from another log, or learned more since",
+                LogWarning,
+                stacklevel=3,
+            )
+        return self
 
     def live(self, seed: int | None = None, *, epochs: int = 0) -> LivePolicy:
         """The policy as it is now, for a running loop in which it decides and goes on learning.
@@ -593,7 +662,7 @@ class TransferLearner:
         if not policy.plan_at(s).is_measured:
             return Explanation(states.labels[s], method, reasons)
         counts = self.counts_.total()
-        goal = policy.settings.goal
+        goal = policy.goal
         if len(states) > max_states or counts.num_records == 0:
             return Explanation(states.labels[s], method, reasons, measure_of(goal, counts))
 
@@ -646,7 +715,7 @@ class TransferLearner:
             `evaluation.evaluate.evaluate_rule`.
         """
         judge = self._judge(log, initial, learned_from_log, options, alternatives)
-        return judge(self._fitted.settings.goal)
+        return judge(self._fitted.goal)
 
     def evaluate_goals(
         self,
@@ -677,16 +746,18 @@ class TransferLearner:
             that happened is the last.
         """
         # A goal that does not fit the log shows before anything is sampled.
-        own_log = self._fitted.log
+        policy = self._fitted
+        in_labels: dict[str, Goal] = {}
         for name, goal in goals.items():
             try:
-                goal.on(own_log.states, own_log.actions)
+                in_labels[name] = policy.resolved(Goal.of(goal))
+                in_labels[name].on(policy.log.states, policy.log.actions)
             except GoalError as error:
                 raise GoalError(f"goal {name!r}: {error}", error.part) from None
 
         judge = self._judge(log, initial, learned_from_log, options)
         results: dict[str, Evaluation] = {}
-        for name, goal in goals.items():
+        for name, goal in in_labels.items():
             results[name] = judge(goal)
             if results[name].samples < results[name].samples_requested:
                 break
@@ -804,7 +875,7 @@ class TransferLearner:
         columns = self._known_columns()
         labels = (policy.log.states, policy.log.actions)
         episodes = logs.read_episodes(log, columns, *labels, propensity or columns.propensity)
-        score = policy.settings.goal.score(*labels)
+        score = policy.goal.score(*labels)
         own = self.counts_.total()
 
         # Is the rule to be learned anew in each fold?

@@ -16,6 +16,7 @@ from pastwise._numerics.threads import Lock
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.episodes import EpisodeSummary
 from pastwise.data.live_counts import LiveCounts
+from pastwise.data.regions import Region, label_regions
 from pastwise.data.space import Label
 from pastwise.errors import GoalError, ParameterError
 from pastwise.goals.goal import Goal
@@ -42,10 +43,10 @@ class Settings:
     on_unseen: OnUnseen
 
     def __post_init__(self) -> None:
-        if not isinstance(self.goal, Goal):
-            raise GoalError(
-                f"the goal must be a Goal, such as Goal(prefer='mild'), not {self.goal!r}"
-            )
+        object.__setattr__(self, "goal", Goal.of(self.goal))
+        if self.past_goals is not None:
+            past_goals = {task: Goal.of(goal) for task, goal in self.past_goals.items()}
+            object.__setattr__(self, "past_goals", past_goals)
         if self.on_unseen not in ("prior", "refuse"):
             raise ParameterError(f"on_unseen is 'prior' or 'refuse', not {self.on_unseen!r}")
 
@@ -98,10 +99,26 @@ class PolicyState:
 
     # The log.
 
+    def regions(self) -> Mapping[Label, Region]:
+        """What each state means in terms of the log's columns; ``state`` where it has none."""
+        states = self.log.states
+        if self.columns is None:
+            return label_regions(states, states.fields or ("state",))
+        return self.columns.regions(states)
+
+    def resolved(self, goal: Goal) -> Goal:
+        """A goal with the labels of this log's states in place of its conditions."""
+        return goal.resolved(self.regions, self.log.states)
+
+    @cached_property
+    def goal(self) -> Goal:
+        """The goal in labels of this log; ``settings.goal`` is what the user wrote."""
+        return self.resolved(self.settings.goal)
+
     @cached_property
     def ideal(self) -> IdealModel:
         """The goal over the states and actions of the log."""
-        return self.settings.goal.on(self.log.states, self.log.actions)
+        return self.goal.on(self.log.states, self.log.actions)
 
     @cached_property
     def reader(self) -> RowReader:
@@ -125,7 +142,8 @@ class PolicyState:
         for task, goal in past_goals.items():
             if not tasks.has(task):
                 raise GoalError(f"past_goals: the log has no task {task!r}")
-            ideals[tasks.index(task)] = goal.on(self.log.states, self.log.actions)
+            in_labels = self.resolved(goal)
+            ideals[tasks.index(task)] = in_labels.on(self.log.states, self.log.actions)
         logs = zip(self.log.split(), ideals, strict=True)
         return weigh_tasks(logs, self.ideal, self.settings.divergence)
 
