@@ -196,7 +196,7 @@ class StateFinder:
     def _straddles(self, part: str, condition: Condition, label: Label) -> StraddleError:
         comparison = condition.undecided(self.regions[label])[0]
         return StraddleError(
-            f"{part}: the state {shown(key_of(label))} has records on both sides of {comparison}; "
+            f"{part}: the state {shown(key_of(label))} lies on both sides of {comparison}; "
             "cut it there: learn with this goal from the log, or retarget with the log "
             "(log=, --log)",
             part,
