@@ -133,6 +133,8 @@ def test_a_log_that_cannot_be_read(shell: Shell, command: str, log: str, because
         "retarget POLICY --prefer cold -o new.safetensors",
         "update POLICY log.csv -o new.safetensors",
         "export POLICY -o rule.csv",
+        "export POLICY -o policy.sql",
+        "decide POLICY log.csv",
     ],
 )
 def test_a_policy_that_cannot_be_read(
@@ -233,7 +235,7 @@ def test_a_full_disk(shell: Shell, folder: Path, name: str) -> None:
         ("validate log.csv --state room --action did", "episode"),
         ("learn log.csv COLUMNS --prefer mild --method magic", "magic"),
         ("retarget policy.safetensors --prefer mild --method magic -o new.safetensors", "magic"),
-        ("export policy.safetensors -o rule.xlsx", ".parquet, .csv or .json"),
+        ("export policy.safetensors -o rule.txt", ".parquet, .csv or .json"),
         ("merge", "PARTS"),
         ("magic", "magic"),
         ("reproduce --out log.csv --runs 1", "log.csv"),

@@ -645,8 +645,32 @@ def test_export_as_a_table_or_by_keys(shell: Shell, policy: str) -> None:
     assert json.loads(Path("rule.json").read_text(encoding="utf-8")) == rule.to_dict()
 
 
+@pytest.mark.parametrize(
+    ("name", "begin"),
+    [
+        ("p.sql", b"-- A policy learned by pastwise"),
+        ("p.py", b'"""A policy learned by pastwise'),
+        ("p.xlsx", b"PK"),
+        ("p.onnx", b"\x08\x08"),
+    ],
+)
+def test_export_for_places_without_pastwise(
+    shell: Shell, policy: str, name: str, begin: bytes
+) -> None:
+    shown = shell("export", policy, "-o", name)
+    assert (shown.code, shown.out, shown.err) == (0, "", f"The policy is in {name}\n")
+    assert Path(name).read_bytes().startswith(begin)
+
+
+def test_export_by_format_and_for_a_table(shell: Shell, policy: str) -> None:
+    shell("export", policy, "--format", "json", "-o", "p.json")
+    assert json.loads(Path("p.json").read_text())["format"] == "pastwise policy 1"
+    shell("export", policy, "--format", "sql", "--table", "wards", "-o", "query.txt")
+    assert Path("query.txt").read_text().endswith('FROM "wards"\n')
+
+
 def test_export_refuses_other_kinds_of_files(shell: Shell, policy: str) -> None:
-    refused(shell, "export", policy, "-o", "rule.xlsx", because=".parquet, .csv or .json")
+    refused(shell, "export", policy, "-o", "rule.txt", because=".parquet, .csv or .json")
     refused(shell, "export", policy, "-o", "missing/rule.csv", because="missing")
     refused(shell, "export", "log.csv", "-o", "rule.csv", because="log.csv")
 

@@ -508,15 +508,37 @@ def _readable(path: str) -> Iterator[str]:
         yield str(copy)
 
 
-@cli.command()
+@cli.command(short_help="Write a policy for places without pastwise.")
 @policy_argument
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["sql", "json", "xlsx", "onnx", "python"]),
+    help="What to write; by default what the ending of the file's name says.",
+)
+@click.option(
+    "--table", default="rows", show_default=True, help="For SQL: the table to select from."
+)
 @output_option
-def export(policy: Path, output: Path) -> int:
-    """Write the rule as a table: .parquet, .csv or .json."""
+def export(policy: Path, kind: str | None, table: str, output: Path) -> int:
+    """Write a policy for places without pastwise.
+
+    sql: a query with the state and the most probable action of each row. python: a module without
+    dependencies. json: regions of the states, with exact edges, and the rule. xlsx: a sheet. onnx:
+    a model. Without --format, a file that ends in .sql, .py, .xlsx or .onnx gets what its name
+    says, and one that ends in .parquet, .csv or .json the rule as a table.
+    """
+    from pastwise.policy.export import ENDINGS, export_policy
     from pastwise.policy.learner import load
 
-    load(policy).rule_.export(output)
-    print_note(f"The rule is in {output}")
+    learner = load(policy)
+    kind = kind or ENDINGS.get(output.suffix.lower())
+    if kind is None:
+        learner.rule_.export(output)
+        print_note(f"The rule is in {output}")
+    else:
+        export_policy(learner, output, kind, table=table)
+        print_note(f"The policy is in {output}")
     return OK
 
 

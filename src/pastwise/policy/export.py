@@ -1,0 +1,272 @@
+"""Policies for places without pastwise: what to export, and as JSON.
+
+Every state is a *region* of the raw columns (`data.regions`), whatever it was made from: a plain
+label is a point, a bin an interval, a leaf of a partition several of these. So every format is
+written from the same few things: the regions, the rule, and how many records it rests on.
+`export_sql`, `export_python`, `export_xlsx` and `export_onnx` write them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from pastwise import __version__
+from pastwise._files import replacing
+from pastwise.data.regions import Categories, Interval, Missing, Point, Region, Values
+from pastwise.data.space import Label, Space, intervals, key_of, labels_of_one_type
+from pastwise.errors import ParameterError
+from pastwise.logs.columns import Columns
+from pastwise.policy.learner import TransferLearner
+
+
+@dataclass(frozen=True)
+class ExportedState:
+    """A state, what it means, and what to do there.
+
+    Attributes
+    ----------
+    label : label
+    region : Region
+        The values of the raw columns in this state.
+    probabilities : tuple of float
+        Probability of each action.
+    records : int
+        Records of the log that leave the state.
+    episodes : int, optional
+        Episodes that they come from, where the log has any.
+    """
+
+    label: Label
+    region: Region
+    probabilities: tuple[float, ...]
+    records: int
+    episodes: int | None
+
+    @property
+    def key(self) -> str:
+        """The label as text."""
+        return key_of(self.label)
+
+    @property
+    def best(self) -> int:
+        """Index of the most probable action, the first of several."""
+        return self.probabilities.index(max(self.probabilities))
+
+
+@dataclass(frozen=True)
+class Export:
+    """A policy as it is exported.
+
+    Attributes
+    ----------
+    states : tuple of ExportedState
+    actions : tuple
+        Labels of one type: text, numbers or booleans; a product action is its key.
+    columns : tuple of str
+        The raw columns that the regions name.
+    required : tuple of str
+        Columns of which no value may be missing: a row without one has no state.
+    numeric : frozenset of str
+        Columns that are compared as numbers.
+    goal, method, version : str
+        What the policy is for, how it was learned, and by which version.
+    """
+
+    states: tuple[ExportedState, ...]
+    actions: tuple[Label, ...]
+    columns: tuple[str, ...]
+    required: tuple[str, ...]
+    numeric: frozenset[str]
+    goal: str
+    method: str
+    version: str = __version__
+
+    @classmethod
+    def of(cls, learner: TransferLearner) -> Export:
+        """What a learner has learned, to export."""
+        decisions = learner.decisions(list(learner.counts_.states.labels))
+        regions = regions_of(learner)
+        states = []
+        for index, label in enumerate(decisions.states.labels):
+            episodes = decisions.episodes
+            state = ExportedState(
+                label=label,
+                region=regions[label],
+                probabilities=tuple(decisions.probabilities[index].tolist()),
+                records=int(decisions.records[index]),
+                episodes=None if episodes is None else int(episodes[index]),
+            )
+            states.append(state)
+        columns = tuple(dict.fromkeys(name for state in states for name in state.region))
+        numeric = set()
+        for state in states:
+            for name, values in state.region.items():
+                if isinstance(values, Interval):
+                    numeric.add(name)
+        return cls(
+            states=tuple(states),
+            actions=tuple(labels_of_one_type(decisions.actions.labels)),
+            columns=columns,
+            required=(),
+            numeric=frozenset(numeric),
+            goal=repr(learner.goal),
+            method=learner.method_.name,
+        )
+
+    @property
+    def title(self) -> str:
+        """One line that says what this is."""
+        return f"A policy learned by pastwise {self.version} with {self.method}. {self.goal}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; numbers are exact, and an open end of an interval is null."""
+        names = [key_of(action) for action in self.actions]
+        states = []
+        for state in self.states:
+            rule = dict(zip(names, state.probabilities, strict=True))
+            where = {name: values_to_dict(values) for name, values in state.region.items()}
+            content = {
+                "state": state.key,
+                "where": where,
+                "action": names[state.best],
+                "probabilities": rule,
+                "records": state.records,
+                "episodes": state.episodes,
+            }
+            states.append(content)
+        return {
+            "format": "pastwise policy 1",
+            "version": self.version,
+            "method": self.method,
+            "goal": self.goal,
+            "columns": list(self.columns),
+            "required": list(self.required),
+            "actions": list(self.actions),
+            "states": states,
+        }
+
+
+def regions_of(learner: TransferLearner) -> Mapping[Label, Region]:
+    """What each state of a policy means in terms of raw columns."""
+    columns = learner.columns_
+    states = learner.counts_.states
+    return _label_regions(columns, states)
+
+
+def _label_regions(columns: Columns | None, states: Space) -> dict[Label, Region]:
+    names = states.fields or ("state",)
+    bins = {} if columns is None else columns.bins
+    intervals_of: dict[str, dict[Label, Values]] = {}
+    for name, edges in bins.items():
+        if isinstance(edges, tuple):
+            ends = [*pairwise(edges)]
+            values: dict[Label, Values] = {}
+            for text, (low, high) in zip(intervals(edges), ends, strict=True):
+                values[text] = Interval(low, high, high_closed=high == edges[-1])
+            intervals_of[name] = values
+    regions: dict[Label, Region] = {}
+    for label in states.labels:
+        parts: Any = label if states.is_product else (label,)
+        region: dict[str, Values] = {}
+        for name, part in zip(names, parts, strict=True):
+            known = intervals_of.get(name)
+            region[name] = Point(part) if known is None else known[part]
+        regions[label] = region
+    return regions
+
+
+def values_to_dict(values: Values) -> dict[str, Any]:
+    """What a column may hold, in plain values."""
+    if isinstance(values, Point):
+        return {"equals": values.value}
+    if isinstance(values, Interval):
+        content: dict[str, Any] = {
+            "low": values.low if isfinite(values.low) else None,
+            "high": values.high if isfinite(values.high) else None,
+            "has_low": values.low_closed,
+            "has_high": values.high_closed,
+        }
+        return {**content, "or_missing": True} if values.or_missing else content
+    if isinstance(values, Categories):
+        name = "not_in" if values.is_complement else "in"
+        return {name: sorted(values.values, key=key_of), "or_missing": values.or_missing}
+    return {"is_missing": True} if isinstance(values, Missing) else {}
+
+
+def words_of(values: Values | None) -> str:
+    """What a column may hold, in words.
+
+    >>> words_of(Interval(0.0, 1.5)), words_of(Point("A")), words_of(Interval(low=2.0))
+    ('>= 0, < 1.5', 'A', '>= 2')
+    """
+    text = "any"
+    if isinstance(values, Point):
+        text = key_of(values.value)
+    elif isinstance(values, Interval):
+        parts = []
+        if isfinite(values.low):
+            parts.append(f"{'>=' if values.low_closed else '>'} {values.low:.17g}")
+        if isfinite(values.high):
+            parts.append(f"{'<=' if values.high_closed else '<'} {values.high:.17g}")
+        text = ", ".join(parts) or "any number"
+    elif isinstance(values, Categories):
+        names = ", ".join(sorted(key_of(value) for value in values.values))
+        text = f"none of {names}" if values.is_complement else names
+    elif isinstance(values, Missing):
+        return "missing"
+    has_missing = isinstance(values, (Interval, Categories)) and values.or_missing
+    return f"{text} or missing" if has_missing else text
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+FORMATS = ("sql", "json", "xlsx", "onnx", "python")
+"""Formats of `export_policy`."""
+
+ENDINGS = {".sql": "sql", ".xlsx": "xlsx", ".onnx": "onnx", ".py": "python"}
+"""Formats that the ending of a file's name stands for."""
+
+
+def export_policy(
+    learner: TransferLearner, path: str | Path, kind: str, *, table: str = "rows"
+) -> None:
+    """Write a policy so that it decides without pastwise.
+
+    Parameters
+    ----------
+    kind : "sql", "json", "xlsx", "onnx" or "python"
+    table : str
+        For SQL: the table to select from.
+    """
+    export = Export.of(learner)
+    if kind == "json":
+        content = json.dumps(export.to_dict(), ensure_ascii=False, indent=1, allow_nan=False)
+        write_text(path, f"{content}\n")
+    elif kind == "sql":
+        from pastwise.policy.export_sql import to_sql
+
+        write_text(path, to_sql(export, table))
+    elif kind == "python":
+        from pastwise.policy.export_python import to_python
+
+        write_text(path, to_python(export))
+    elif kind == "xlsx":
+        from pastwise.policy.export_xlsx import write_xlsx
+
+        write_xlsx(export, path)
+    elif kind == "onnx":
+        from pastwise.policy.export_onnx import write_onnx
+
+        write_onnx(export, path)
+    else:
+        raise ParameterError(f"a policy is exported as {', '.join(FORMATS)}, not {kind!r}")

@@ -1,0 +1,159 @@
+"""A policy as a Python module that needs nothing but Python."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from pastwise.data.regions import Categories, Interval, Missing, Point, Values
+from pastwise.data.space import key_of
+from pastwise.policy.export import Export, ExportedState
+
+MODULE = '''\
+"""{title}
+
+decide(row) is the most probable action, probabilities(row) the rule that it comes from, and
+state(row) the state of a row: a mapping with the columns {columns}.
+A row that no state matches is a ValueError.
+"""
+
+import json
+from datetime import date, datetime, time, timezone
+from decimal import Decimal
+
+ACTIONS = {actions}
+
+RULE = {{
+{rule}
+}}
+
+
+def decide(row):
+    """The most probable action."""
+    rule = RULE[state(row)]
+    return ACTIONS[rule.index(max(rule))]
+
+
+def probabilities(row):
+    """The probability of each action."""
+    return dict(zip(ACTIONS, RULE[state(row)]))
+
+
+def state(row):
+    """The state of a row."""
+{reading}
+{required}{branches}
+    raise ValueError(f"no state matches the row {{row!r}}")
+
+
+def _plain(value):
+    """A value without its library; None if it is missing."""
+    if hasattr(value, "item"):
+        value = value.item()
+    if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    return value
+
+
+def _number(value):
+    """A value as a number; dates are seconds since 1970."""
+    value = _plain(value)
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        raise ValueError(f"{{value!r}} is no number")
+    if isinstance(value, datetime):
+        moment = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+        since = moment - datetime(1970, 1, 1, tzinfo=timezone.utc)
+        return float(since.days * 86400 + since.seconds) + since.microseconds / 1e6
+    if isinstance(value, date):
+        return float((value - date(1970, 1, 1)).days * 86400)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = float("inf") if value > 0 else float("-inf")
+    return None if number != number else number
+
+
+def _label(value):
+    """A value as a label."""
+    value = _plain(value)
+    if isinstance(value, (date, time)):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return float(value)
+    return value
+
+
+def _key(value):
+    """A label as text."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _is(value, label):
+    """Whether a value is a label."""
+    return value is not None and (value == label or _key(value) == _key(label))
+'''
+
+
+def to_python(export: Export) -> str:
+    """The source of a module with ``decide``, ``probabilities`` and ``state``."""
+    names = {column: f"value_{place}" for place, column in enumerate(export.columns)}
+    reading = []
+    for column, name in names.items():
+        convert = "_number" if column in export.numeric else "_label"
+        reading.append(f"    {name} = {convert}(row[{column!r}])")
+    required = [
+        f"    if {names[column]} is None:\n        raise ValueError({f'{column} is missing'!r})\n"
+        for column in export.required
+    ]
+    return MODULE.format(
+        title=_docstring(export.title),
+        columns=_docstring(", ".join(export.columns)),
+        actions=repr(list(export.actions)),
+        rule="\n".join(_rule_line(state) for state in export.states),
+        reading="\n".join(reading),
+        required="".join(required),
+        branches="\n".join(_branch(state, names) for state in export.states),
+    )
+
+
+def _rule_line(state: ExportedState) -> str:
+    return f"    {state.key!r}: {list(state.probabilities)!r},"
+
+
+def _branch(state: ExportedState, names: dict[str, str]) -> str:
+    """An ``if`` for one state."""
+    parts = [condition(names[column], values) for column, values in state.region.items()]
+    where = " and ".join(parts) or "True"
+    return f"    if {where}:\n        return {state.key!r}"
+
+
+def condition(name: str, values: Values) -> str:
+    """Python that holds where a variable has one of these values."""
+    if isinstance(values, Point):
+        return f"_is({name}, {values.value!r})"
+    if isinstance(values, Interval):
+        inside = f"{name} is not None{_bounds(name, values)}"
+        return f"({name} is None or {inside})" if values.or_missing else inside
+    if isinstance(values, Categories):
+        keys = sorted(key_of(value) for value in values.values)
+        mark = "not in" if values.is_complement else "in"
+        inside = f"{name} is not None and _key({name}) {mark} {keys!r}"
+        return f"({name} is None or {inside})" if values.or_missing else inside
+    return f"{name} is None" if isinstance(values, Missing) else "True"
+
+
+def _bounds(name: str, values: Interval) -> str:
+    """Comparisons with the finite ends of an interval."""
+    text = ""
+    if isfinite(values.low):
+        text += f" and {name} {'>=' if values.low_closed else '>'} {values.low!r}"
+    if isfinite(values.high):
+        text += f" and {name} {'<=' if values.high_closed else '<'} {values.high!r}"
+    return text
+
+
+def _docstring(text: str) -> str:
+    """Text that is safe within a docstring: one line, without backslashes and double quotes."""
+    plain = " ".join(text.split()).replace("\\", "/").replace('"', "'")
+    return "".join(character for character in plain if character.isprintable())

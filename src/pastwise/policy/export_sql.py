@@ -1,0 +1,152 @@
+"""A policy as SQL: one ``CASE`` expression for the state, and one for the most probable action.
+
+Numbers are written with an exponent, so that engines read them as floating point and not as
+decimals, which they would round. Not-a-number counts as missing: engines that sort it after
+infinity find it above, others find that it compares with nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf, isfinite
+
+from pastwise.data.regions import Categories, Interval, Missing, Point, Values
+from pastwise.data.space import Label, key_of
+from pastwise.policy.export import Export, ExportedState
+
+INFINITY = "CAST('Infinity' AS DOUBLE PRECISION)"
+
+
+def to_sql(export: Export, table: str = "rows") -> str:
+    """A query that adds the columns ``policy_state`` and ``policy_action`` to a table.
+
+    Both are null where a row has no state.
+    """
+    state = case_of(export, lambda each: literal(each.key))
+    action = case_of(export, lambda each: value_literal(export.actions[each.best]))
+    return (
+        f"-- {_one_line(export.title)}\n"
+        "SELECT\n"
+        "  *,\n"
+        f"  {state} AS policy_state,\n"
+        f"  {action} AS policy_action\n"
+        f"FROM {identifier(table)}\n"
+    )
+
+
+def case_of(export: Export, result: Callable[[ExportedState], str]) -> str:
+    """A ``CASE`` expression with a result for each state.
+
+    Parameters
+    ----------
+    result : callable
+        The SQL of a state's result.
+    """
+    lines = ["CASE"]
+    for name in export.required:
+        lines.append(f"    WHEN {_is_missing(name, name in export.numeric)} THEN NULL")
+    for state in export.states:
+        parts = []
+        for name, values in state.region.items():
+            parts.append(condition(name, values, name in export.numeric))
+        where = " AND ".join(parts) or "TRUE"
+        lines.append(f"    WHEN {where} THEN {result(state)}")
+    lines.append("  END")
+    return "\n".join(lines)
+
+
+def condition(name: str, values: Values, is_numeric: bool) -> str:
+    """SQL that holds where a column has one of these values."""
+    column = identifier(name)
+    if isinstance(values, Point):
+        return _equals(column, values.value)
+    if isinstance(values, Interval):
+        inside = _between(column, values)
+        return _or_missing(name, inside, is_numeric) if values.or_missing else inside
+    if isinstance(values, Categories):
+        inside = _among(column, values)
+        return _or_missing(name, inside, is_numeric) if values.or_missing else inside
+    if isinstance(values, Missing):
+        return _is_missing(name, is_numeric)
+    return "TRUE"
+
+
+def _equals(column: str, value: Label) -> str:
+    """Text is compared as text, so that a column of numbers may hold labels that were text."""
+    if isinstance(value, str):
+        return f"CAST({column} AS VARCHAR) = {literal(value)}"
+    return f"{column} = {value_literal(value)}"
+
+
+def _between(column: str, values: Interval) -> str:
+    parts = []
+    if values.low > -inf:
+        mark = ">=" if values.low_closed else ">"
+        parts.append(f"{column} {mark} {number_literal(values.low)}")
+    mark = "<=" if values.high_closed or values.high == inf else "<"
+    parts.append(f"{column} {mark} {number_literal(values.high)}")
+    return " AND ".join(parts)
+
+
+def _among(column: str, values: Categories) -> str:
+    listed = sorted(values.values, key=key_of)
+    if not listed:
+        return f"{column} IS NOT NULL"
+    compared = column
+    if any(isinstance(value, str) for value in listed):
+        compared = f"CAST({column} AS VARCHAR)"
+    found = ", ".join(value_literal(value) for value in listed)
+    if values.is_complement:
+        return f"{column} IS NOT NULL AND {compared} NOT IN ({found})"
+    return f"{compared} IN ({found})"
+
+
+def _or_missing(name: str, inside: str, is_numeric: bool) -> str:
+    return f"({inside} OR {_is_missing(name, is_numeric)})"
+
+
+def _is_missing(name: str, is_numeric: bool) -> str:
+    column = identifier(name)
+    if not is_numeric:
+        return f"{column} IS NULL"
+    return f"({column} IS NULL OR NOT {column} <= {INFINITY})"
+
+
+def value_literal(value: Label) -> str:
+    """A label in SQL; anything but text, numbers and booleans is its key."""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return number_literal(value)
+    return literal(value if isinstance(value, str) else key_of(value))
+
+
+def number_literal(number: float) -> str:
+    """A floating-point number, exactly.
+
+    >>> number_literal(0.1), number_literal(1e-07), number_literal(3.0)
+    ('0.1e0', '1e-07', '3.0e0')
+    """
+    if not isfinite(number):
+        return INFINITY if number > 0 else f"-{INFINITY}"
+    text = repr(float(number))
+    return text if "e" in text else f"{text}e0"
+
+
+def identifier(name: str) -> str:
+    """The name of a column."""
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'
+
+
+def literal(text: str) -> str:
+    """A text."""
+    escaped = text.replace("'", "''")
+    return f"'{escaped}'"
+
+
+def _one_line(text: str) -> str:
+    """A text for a comment: nothing after a new line may run."""
+    return " ".join(text.split())

@@ -1,0 +1,221 @@
+"""Exports decide as the policy does: SQL, JSON, Python, Excel and ONNX."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import cache
+from math import inf, nan
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import onnxruntime
+import openpyxl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pastwise as pw
+from pastwise.data.regions import contains
+from pastwise.errors import ParameterError
+from pastwise.policy.export import Export, export_policy
+from pastwise.policy.export_onnx import to_onnx
+from pastwise.policy.export_python import to_python
+from pastwise.policy.export_sql import to_sql
+
+EDGES = [-1.5, 0.1, 0.30000000000000004, 2.0]
+OPEN_EDGES = [-inf, 0.0, inf]
+WARDS = ["A", "it's", "=1+1", 'a "b"', "Ä\\n"]
+
+
+def log_of(size: int = 60) -> dict[str, list[Any]]:
+    rng = np.random.default_rng(0)
+    log: dict[str, list[Any]] = {
+        "x": rng.uniform(-1.5, 2.0, size).tolist(),
+        "y y": rng.normal(0.0, 1.0, size).tolist(),
+        "ward": rng.choice(WARDS, size).tolist(),
+        "beds": rng.integers(0, 3, size).tolist(),
+        "act": rng.choice(["up", "d'own"], size).tolist(),
+    }
+    return log
+
+
+KINDS: dict[str, dict[str, Any]] = {
+    "labels": {"state": "ward"},
+    "numbers": {"state": "beds"},
+    "bins": {"state": "x", "bins": {"x": EDGES}},
+    "product": {"state": ["x", "y y", "ward", "beds"], "bins": {"x": EDGES, "y y": OPEN_EDGES}},
+}
+
+
+@cache
+def learned(kind: str) -> pw.TransferLearner:
+    options = KINDS[kind]
+    names = [options["state"]] if isinstance(options["state"], str) else options["state"]
+    log = log_of()
+    nexts = {f"next {name}": log[name] for name in names}
+    learner = pw.TransferLearner(pw.Goal(prefer_actions="up"), method="TL")
+    return learner.fit({**log, **nexts}, action="act", next_state=list(nexts), **options)
+
+
+numbers = st.one_of(
+    st.none(), st.floats(-2, 3), st.floats(), st.sampled_from([*EDGES, 0.0, -0.0, inf, -inf, nan])
+)
+rows = st.fixed_dictionaries(
+    {
+        "x": numbers,
+        "y y": numbers,
+        "ward": st.one_of(st.none(), st.sampled_from([*WARDS, "unknown", "a"])),
+        "beds": st.one_of(st.none(), st.integers(-1, 4)),
+    }
+)
+TYPES = {"x": pa.float64(), "y y": pa.float64(), "ward": pa.string(), "beds": pa.int64()}
+
+
+def expected(learner: pw.TransferLearner, row: dict[str, Any]) -> tuple[str | None, str | None]:
+    """State and most probable action of a row, as the library decides."""
+    try:
+        decision = learner.decisions([row]).to_dict()["decisions"][0]
+    except pw.errors.UnknownLabelError:
+        return None, None
+    return decision["state"], decision["action"]
+
+
+def table_of(given_rows: list[dict[str, Any]]) -> pa.Table:
+    columns = {}
+    for name, kind in TYPES.items():
+        columns[name] = pa.array([row[name] for row in given_rows], kind)
+    return pa.table(columns)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=15, deadline=None)
+@given(st.lists(rows, min_size=1, max_size=20))
+def test_sql_decides_as_the_policy_does(kind: str, given_rows: list[dict[str, Any]]) -> None:
+    learner = learned(kind)
+    connection = duckdb.connect()
+    connection.register("my rows", table_of(given_rows))
+    query = to_sql(Export.of(learner), "my rows")
+    found = connection.sql(query).project("policy_state, policy_action").fetchall()
+    assert found == [expected(learner, row) for row in given_rows]
+
+
+@cache
+def module_of(kind: str) -> dict[str, Any]:
+    namespace: dict[str, Any] = {"__name__": "policy"}
+    exec(compile(to_python(Export.of(learned(kind))), "policy.py", "exec"), namespace)
+    return namespace
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=40, deadline=None)
+@given(rows)
+def test_python_decides_as_the_policy_does(kind: str, row: dict[str, Any]) -> None:
+    module = module_of(kind)
+    state, action = expected(learned(kind), row)
+    if state is None:
+        with pytest.raises(ValueError, match="no state matches"):
+            module["decide"](row)
+    else:
+        assert (module["state"](row), module["decide"](row)) == (state, action)
+        assert module["probabilities"](row) == pytest.approx(learned(kind).rule(row))
+
+
+def test_the_module_needs_nothing_but_python(tmp_path: Path) -> None:
+    learner = learned("product")
+    export_policy(learner, tmp_path / "policy.py", "python")
+    row = {"x": 0.5, "y y": 1.0, "ward": "it's", "beds": 2}
+    code = f"import policy; print(policy.decide({row!r}), policy.state({row!r}))"
+    command = [sys.executable, "-S", "-c", code]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={}, capture_output=True, text=True, check=True, timeout=60
+    )
+    state, action = expected(learner, row)
+    assert done.stdout == f"{action} {state}\n"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=15, deadline=None)
+@given(st.lists(rows, min_size=1, max_size=20))
+def test_onnx_decides_as_the_policy_does(kind: str, given_rows: list[dict[str, Any]]) -> None:
+    learner = learned(kind)
+    session = session_of(kind)
+    inputs = {}
+    for each in session.get_inputs():
+        values = [row[each.name] for row in given_rows]
+        if each.type == "tensor(double)":
+            inputs[each.name] = np.array(values, dtype=np.float64)
+        else:
+            texts = ["" if value is None else str(value) for value in values]
+            inputs[each.name] = np.array(texts, dtype=object)
+    states, actions, probabilities = session.run(None, inputs)
+    for index, row in enumerate(given_rows):
+        state, action = expected(learner, row)
+        assert (states[index], actions[index]) == (state or "", action or "")
+        if state is None:
+            assert np.isnan(probabilities[index]).all()
+        else:
+            assert probabilities[index].tolist() == list(learner.rule(row).values())
+
+
+@cache
+def session_of(kind: str) -> Any:
+    model = to_onnx(Export.of(learned(kind))).SerializeToString()
+    return onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=40, deadline=None)
+@given(rows)
+def test_regions_are_where_the_states_are(kind: str, row: dict[str, Any]) -> None:
+    """What all formats are written from: a row lies in the region of its state and in no other."""
+    inside = [state.key for state in Export.of(learned(kind)).states if contains(state.region, row)]
+    state, _ = expected(learned(kind), row)
+    assert inside == ([] if state is None else [state])
+
+
+def test_json_has_exact_edges(tmp_path: Path) -> None:
+    learner = learned("product")
+    export_policy(learner, tmp_path / "policy.json", "json")
+    content = json.loads((tmp_path / "policy.json").read_text(encoding="utf-8"))
+    assert content["columns"] == ["x", "y y", "ward", "beds"]
+    lows = {state["where"]["x"]["low"] for state in content["states"]}
+    assert lows <= set(EDGES)
+    assert 0.30000000000000004 in lows
+    first = content["states"][0]
+    assert first["where"]["y y"]["low"] is None
+    assert first["probabilities"] == learner.rule_.to_dict()[first["state"]]
+
+
+def test_a_sheet_has_values_and_no_formulas(tmp_path: Path) -> None:
+    learner = learned("labels")
+    export_policy(learner, tmp_path / "policy.xlsx", "xlsx")
+    book = openpyxl.load_workbook(tmp_path / "policy.xlsx")
+    header, *rows_of_sheet = book["Policy"].iter_rows(values_only=True)
+    table = {row[0]: dict(zip(header, row, strict=True)) for row in rows_of_sheet}
+    assert set(table) == set(learner.rule_)
+    for state, row in table.items():
+        decision = learner.decisions([state]).to_dict()["decisions"][0]
+        assert (row["action"], row["records"]) == (decision["action"], decision["records"])
+        assert row["probability"] == pytest.approx(decision["probability"])
+    kinds = {cell.data_type for cells in book["Policy"].iter_rows() for cell in cells}
+    assert "f" not in kinds
+    assert book["About"]["B2"].value == "TL"
+
+
+def test_a_policy_of_counts_has_a_state_column(tmp_path: Path) -> None:
+    counts = learned("labels").counts_.relabelled(
+        pw.Space(learned("labels").counts_.states.labels), learned("labels").counts_.actions
+    )
+    learner = pw.TransferLearner(pw.Goal(prefer="A")).fit(counts)
+    assert Export.of(learner).columns == ("state",)
+
+
+def test_what_cannot_be_exported_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="not 'pickle'"):
+        export_policy(learned("labels"), tmp_path / "policy.pickle", "pickle")
+    assert not list(tmp_path.iterdir())
