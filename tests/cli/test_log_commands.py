@@ -23,6 +23,7 @@ import pytest
 
 from pastwise import Columns, Goal, TransferLearner, load
 from pastwise.cli.main import cli
+from pastwise.data.bins import Bins
 from pastwise.methods import TL
 from pastwise.policy import file
 from pastwise.report.terminal import progress
@@ -254,31 +255,29 @@ def temperatures() -> tuple[str, list[str]]:
 
 def test_bins_by_edges(shell: Shell) -> None:
     log, columns = temperatures()
-    content = learned(
-        shell, "--prefer", "[6, 40]", "--bins", "temp=0,6,40", log=log, columns=columns
-    )
-    assert content["states"] == ["[0, 6)", "[6, 40]"]
+    content = learned(shell, "--prefer", "[6, 20)", "--bins", "temp=6,20", log=log, columns=columns)
+    assert content["states"] == ["< 6", "[6, 20)", ">= 20"]
     assert {state: row["records"] for state, row in content["support"].items()} == {
-        "[0, 6)": 2,
-        "[6, 40]": 2,
+        "< 6": 2,
+        "[6, 20)": 1,
+        ">= 20": 1,
     }
-    content = learned(
-        shell, "--prefer", "[6, 10]", "--bins", "temp=0,6,10", log=log, columns=columns
-    )
-    assert "1 record" in content["warnings"][0]  # 30 lies outside the bins
+    content = learned(shell, "--prefer", "< 6", "--bins", "temp=6,", log=log, columns=columns)
+    assert content["states"] == ["< 6", ">= 6"]
 
 
 def test_bins_by_quantiles(shell: Shell) -> None:
     log, columns = temperatures()
-    content = learned(shell, "--prefer", "[1, 6)", "--bins", "temp=2", log=log, columns=columns)
-    assert content["states"] == ["[1, 6)", "[6, 30]"]  # the median of 1, 5, 7 and 30 is 6
+    content = learned(shell, "--prefer", "< 6", "--bins", "temp=2", log=log, columns=columns)
+    assert content["states"] == ["< 6", ">= 6"]  # the median of 1, 5, 7 and 30 is 6
 
 
-def test_open_bins_are_kept(shell: Shell) -> None:
+@pytest.mark.parametrize("bins", ["temp=auto", "temp=-inf,6,inf"])
+def test_bins_are_kept(shell: Shell, bins: str) -> None:
     log, columns = temperatures()
-    options = ["--prefer", "[6, inf]", "--bins", "temp=0,6,inf", "-o", "policy.safetensors"]
+    options = ["--prefer", "< 6", "--bins", bins, "-o", "policy.safetensors"]
     content = learned(shell, *options, log=log, columns=columns)
-    assert content["states"] == ["[0, 6)", "[6, inf]"]
+    assert content["states"] == ["< 6", ">= 6"]
     assert load("policy.safetensors").rule_.to_dict() == content["policy"]
 
 
@@ -589,7 +588,7 @@ def test_update_knows_the_bins(shell: Shell) -> None:
     learned(
         shell,
         "--prefer",
-        "[1, 6)",
+        "< 6",
         "--bins",
         "temp=2",
         "-o",
@@ -599,9 +598,10 @@ def test_update_knows_the_bins(shell: Shell) -> None:
     )
     write("new.csv", "temp,did,then", "2,heat,29", "99,heat,1")
     content = shell("update", "p.safetensors", "new.csv", "-o", "p.safetensors", "--json").json
-    assert content["states"] == ["[1, 6)", "[6, 30]"]
-    assert content["support"]["[1, 6)"]["records"] == 3
-    assert "1 record" in content["warnings"][0]
+    assert content["states"] == ["< 6", ">= 6"]
+    assert content["support"]["< 6"]["records"] == 3
+    assert content["support"][">= 6"]["records"] == 3
+    assert content["warnings"] == []
 
 
 def test_update_reads_a_log_that_lacks_the_terminal_state(shell: Shell) -> None:
@@ -1170,11 +1170,11 @@ def test_columns_say_the_same_in_both_worlds(shell: Shell) -> None:
     log, columns = temperatures()
     options = [
         "--prefer",
-        "[0, 6)",
+        "< 6",
         "--bins",
-        "temp=0,6,40",
+        "temp=6,40",
         "--terminal",
-        "[6, 40]",
+        "[6, 40)",
         "--typed-labels",
     ]
     assert shell("learn", log, *columns, *options, "-o", "p.safetensors").code == 0
@@ -1182,7 +1182,7 @@ def test_columns_say_the_same_in_both_worlds(shell: Shell) -> None:
         ("temp",),
         ("did",),
         ("then",),
-        terminal=("[6, 40]",),
-        bins={"temp": (0.0, 6.0, 40.0)},
+        terminal=("[6, 40)",),
+        bins={"temp": Bins((6.0, 40.0))},
         text_labels=False,
     )

@@ -148,25 +148,27 @@ def _nulls_first(labels: tuple[Any, ...]) -> list[tuple[bool, Any]]:
 
 
 def _interval(value: float | None, edges: list[float]) -> int | None:
-    """0 below the first edge, one too many above the last."""
-    return (
-        None if value is None else sum(value >= edge for edge in edges[:-1]) + (value > edges[-1])
-    )
+    """Number of edges that a value has reached."""
+    return None if value is None else sum(value >= edge for edge in edges)
 
 
 def _label(
     codes: tuple[Any, ...], columns: list[str], bins: dict[str, list[float]]
 ) -> Hashable | None:
-    """A label, or nothing where a part is missing or out of range."""
+    """A label, or nothing where a part is missing."""
     parts = []
     for code, name in zip(codes, columns, strict=False):
         edges = bins.get(name)
-        if code is None or (edges and not 0 < code < len(edges)):
+        if code is None:
             return None
-        last = edges and code == len(edges) - 1
-        parts.append(
-            f"[{edges[code - 1]:g}, {edges[code]:g}{']' if last else ')'}" if edges else code
-        )
+        if not edges:
+            parts.append(code)
+        elif code == 0:
+            parts.append(f"< {edges[0]:g}")
+        elif code == len(edges):
+            parts.append(f">= {edges[-1]:g}")
+        else:
+            parts.append(f"[{edges[code - 1]:g}, {edges[code]:g})")
     return tuple(parts) if len(columns) > 1 else parts[0]
 
 

@@ -252,10 +252,10 @@ def test_several_fields_bins_dates_and_files(tmp_path: Path) -> None:
         "did",
         episode="who",
         time="day",
-        bins={"heat": [0, 10, 30]},
+        bins={"heat": [10]},
         max_gap="36h",
     )
-    states = Space([("a", "[0, 10)"), ("b", "[10, 30]")], ("room", "heat"))
+    states = Space([("a", "< 10"), ("b", ">= 10")], ("room", "heat"))
     episodes = read_episodes(str(path), columns, states, ACTIONS, "chance")
     assert (episodes.state.tolist(), episodes.action.tolist(), episodes.next_state.tolist()) == (
         [0],

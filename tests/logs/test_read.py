@@ -27,6 +27,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pastwise import Columns, LogWarning, TransitionCounts, count_transitions
+from pastwise.data.bins import Bins
 from pastwise.data.counts import Decay
 from pastwise.errors import LabelError, LogError, ParameterError, PastwiseError
 from pastwise.logs import decode
@@ -514,16 +515,31 @@ def test_shards_of_different_half_lives_cannot_be_added() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_lower_edges_are_included_and_so_is_the_last(kind: str, tmp_path: Path) -> None:
-    values = [0.0, 9.75, 10.0, 10.5, 20.0]
+def test_lower_edges_are_included_and_the_outermost_bins_are_open(
+    kind: str, tmp_path: Path
+) -> None:
+    values = [-1e9, 9.75, 10.0, 10.5, 20.0]
     types = {"state": pa.float64(), "action": pa.int64(), "then": pa.float64()}
     rows = [{"state": value, "action": i, "then": 0.0} for i, value in enumerate(values)]
-    options = {"next_state": "then", "bins": {"state": [0, 10, 20], "action": [-0.5, 1.5, 4]}}
-    cold, hot = "[0, 10)", "[10, 20]"
+    options = {"next_state": "then", "bins": {"state": [10, 20], "action": [1.5]}}
+    cold, mild, hot = "< 10", "[10, 20)", ">= 20"
     assert transitions(KINDS[kind](Log(rows, types, {}), tmp_path), **options) == {
-        (cold, "[-0.5, 1.5)", cold): 2,
-        (hot, "[1.5, 4]", cold): 3,
+        (cold, "< 1.5", cold): 2,
+        (mild, ">= 1.5", cold): 2,
+        (hot, ">= 1.5", cold): 1,
     }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_closed_bins_of_older_policies_have_their_last_edge_and_nothing_outside(
+    kind: str, tmp_path: Path
+) -> None:
+    values = [-1.0, 0.0, 9.75, 10.0, 20.0, 20.5]
+    types = {"state": pa.float64(), "action": pa.string(), "then": pa.float64()}
+    rows = [{"state": value, "action": "x", "then": 0.0} for value in values]
+    closed = {"state": Bins((0.0, 10.0, 20.0), is_open=False)}
+    found = transitions(KINDS[kind](Log(rows, types, {}), tmp_path), next_state="then", bins=closed)
+    assert found == {("[0, 10)", "x", "[0, 10)"): 2, ("[10, 20]", "x", "[0, 10)"): 2}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -538,29 +554,62 @@ def test_quantiles_have_equal_shares(kind: str, folder: Path, values: list[float
     log = Log(rows, {"state": pa.float64(), "action": pa.string(), "then": pa.float64()}, {})
     columns = Columns.of("state", "action", "then", bins={"state": 4})
     found = read_log(KINDS[kind](log, folder), columns)
-    np.testing.assert_allclose(
-        found.columns.bins["state"], np.quantile(values, [0, 0.25, 0.5, 0.75, 1]), rtol=1e-12
-    )
+    bins = found.columns.bins["state"]
+    assert isinstance(bins, Bins)
+    np.testing.assert_allclose(bins.edges, np.quantile(values, [0.25, 0.5, 0.75]), rtol=1e-12)
     assert found.counts.num_records == len(values)
 
 
-def test_intervals_of_like_edges_differ() -> None:
-    log = {
-        "state": [1_000_000.5, 1_000_001.5],
-        "action": ["x", "x"],
-        "then": [1_000_000.5, 1_000_000.5],
-    }
-    counts = count_transitions(
-        log, "state", "action", "then", bins={"state": [1_000_000, 1_000_001, 1_000_002]}
-    )
-    ends = [[float(end) for end in str(label)[1:-1].split(", ")] for label in counts.states.labels]
-    assert ends == [[1_000_000, 1_000_001], [1_000_001, 1_000_002]]
+def automatic(log: dict[str, Any], bins: Any, **options: Any) -> dict[str, int]:
+    """How many bins each column got."""
+    found = read_log(log, Columns.of(**{"action": "action", "bins": bins, **options})).columns
+    return {name: len(each) for name, each in found.bins.items() if isinstance(each, Bins)}
+
+
+@pytest.mark.parametrize(("records", "number"), [(4, 2), (99, 2), (150, 3), (499, 9), (9999, 10)])
+def test_automatic_bins_suit_the_records(records: int, number: int) -> None:
+    """At least 50 records a bin, on average, but no fewer than two bins and no more than ten."""
+    values = [float(i) for i in range(records)]
+    log = {"state": values, "action": ["x"] * records, "then": values}
+    options: dict[str, Any] = {"state": "state", "next_state": "then"}
+    assert automatic(log, {"state": "auto"}, **options) == {"state": number}
+    counts = count_transitions(log, action="action", bins={"state": "auto"}, **options)
+    shares = counts.records / records
+    assert shares.max() - shares.min() < 2 / number / 10 + 2 / records
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_automatic_bins_of_all_columns_that_hold_many_numbers(kind: str, tmp_path: Path) -> None:
+    """Two columns with 9 * 50 rows get three bins each; few numbers, text and actions none."""
+    rows = []
+    for i in range(450):
+        row = {"heat": float(i), "wind": -i, "few": i % 4, "text": "ab"[i % 2], "action": i}
+        rows.append({**row, "who": i // 10, "day": i})
+    types = {"heat": pa.float64(), "text": pa.string()}
+    types |= dict.fromkeys(["wind", "few", "action", "who", "day"], pa.int64())
+    options = {"state": ["heat", "wind", "few", "text"], "episode": "who", "time": "day"}
+    table = KINDS[kind](Log(rows, types, {}), tmp_path)
+    assert automatic(table, "auto", **options) == {"heat": 3, "wind": 3}
+
+
+def test_automatic_bins_tell_a_rare_value_from_a_frequent_one() -> None:
+    log = {"state": [0.0] * 97 + [3.0, 5.0, 9.0], "action": ["x"] * 100, "then": [0.0] * 100}
+    for bins in ("auto", 4):
+        counts = count_transitions(log, "state", "action", "then", bins={"state": bins})
+        assert counts.states.labels == ("< 3", ">= 3")
+        assert counts.records.tolist() == [97, 3]
+
+
+def test_automatic_bins_of_no_numeric_column_change_nothing() -> None:
+    log = {"state": ["a", "b"], "action": ["x", "y"], "then": ["b", "a"]}
+    plain = count_transitions(log, "state", "action", "then")
+    assert count_transitions(log, "state", "action", "then", bins="auto") == plain
 
 
 def test_edges_may_be_infinite() -> None:
     log = {"state": [-1e9, 0.0, 7.0], "action": ["x"] * 3, "then": [7.0, 7.0, -5.0]}
     counts = count_transitions(log, "state", "action", "then", bins={"state": [-np.inf, 0, np.inf]})
-    assert counts.states.labels == ("[-inf, 0)", "[0, inf]")
+    assert counts.states.labels == ("< 0", ">= 0")
     assert counts.records.tolist() == [1, 1, 1]
 
 
@@ -569,7 +618,7 @@ def test_intervals_are_ordered_by_their_lower_end() -> None:
     counts = count_transitions(
         log, "state", "action", "then", bins={"state": [-20, -10, 0, 10, 200]}
     )
-    assert counts.states.labels == ("[-20, -10)", "[-10, 0)", "[0, 10)", "[10, 200]")
+    assert counts.states.labels == ("[-20, -10)", "[-10, 0)", "[0, 10)", "[10, 200)")
 
 
 @pytest.mark.parametrize(
@@ -982,7 +1031,7 @@ def test_columns_from_what_people_write() -> None:
     assert columns.next_state == ()
     assert seconds(str(columns.max_gap)) == 36 * 3600
     assert columns.terminal == ("won",)
-    assert columns.bins == {"a": (0.0, 1.0), "b": 4}
+    assert columns.bins == {"a": Bins((0.0, 1.0)), "b": 4}
     assert columns.labels == ("s", "a", "b")
     assert columns.all == ("s", "a", "b", "e", "t")
 
@@ -1009,9 +1058,11 @@ def test_labels_of_a_file_are_text_but_for_the_binned() -> None:
             text_labels=False,
         ),
         Columns.of(
-            "s", "a", episode="e", time="t", max_gap="36h", bins={"s": [0, 2.5, 10], "a": 3}
+            "s", "a", episode="e", time="t", max_gap="36h", bins={"s": [0, 2.5, 10], "a": "auto"}
         ),
-        Columns.of("s", "a", "n", bins={"s": [-np.inf, 0, np.inf]}),
+        Columns.of("s", "a", "n", bins={"s": [-np.inf, 0, np.inf], "a": 3}),
+        Columns.of("s", "a", "n", bins={"s": Bins((-np.inf, 0.0, 9.0), is_open=False)}),
+        Columns.of("s", "a", "n", bins="auto"),
         Columns.of("s", "a", "n", episode="e", time="t"),
         Columns.of(
             "s", "a", "n", age="d", half_life=2, count="c", weight="w", terminal=[5, "five", False]
@@ -1042,16 +1093,15 @@ def test_columns_survive_json(columns: Columns) -> None:
         ({"age": "d"}, "age and half_life go together"),
         ({"half_life": 3}, "age and half_life go together"),
         ({"bins": {"n": [0, 1]}}, "bins: 'n' is not a state or action column"),
-        ({"bins": {"s": 0}}, "bins: 's' needs at least one bin, not 0"),
-        ({"bins": {"s": [1]}}, "bins: 's' needs at least two edges in ascending order, not [1.0]"),
-        (
-            {"bins": {"s": [1, 1]}},
-            "bins: 's' needs at least two edges in ascending order, not [1.0, 1.0]",
-        ),
+        ({"bins": {"s": 1}}, "bins: 's' needs at least two bins, not 1"),
+        ({"bins": {"s": []}}, "bins: 's': give at least one finite edge, not []"),
+        ({"bins": {"s": [np.inf]}}, "bins: 's': give at least one finite edge, not []"),
+        ({"bins": {"s": [1, 1]}}, "bins: 's': edges must be in ascending order, not [1.0, 1.0]"),
         (
             {"bins": {"s": [1, np.nan]}},
-            "bins: 's' needs at least two edges in ascending order, not [1.0, nan]",
+            "bins: 's': edges must be in ascending order, not [1.0, nan]",
         ),
+        ({"bins": 4}, "bins takes a mapping from columns to edges, a number of bins or 'auto'"),
         ({"bins": {"s": ["low", "high"]}}, "bins"),
         ({"action": "s"}, "the column 's' is named twice"),
         ({"state": ["s", "s"], "next_state": ["n", "m"]}, "the column 's' is named twice"),
@@ -1082,7 +1132,7 @@ def test_columns_that_make_no_sense_are_refused(given: dict[str, Any], message: 
 
 @pytest.mark.parametrize("bins", [[0, 1], (0, "high"), (0, True), "many"])
 def test_columns_know_their_bins_exactly(bins: Any) -> None:
-    with pytest.raises(ParameterError, match="bins: 's' takes edges or a number of bins"):
+    with pytest.raises(ParameterError, match="bins: 's' takes edges, a number of bins or 'auto'"):
         Columns(("s",), ("a",), ("n",), bins={"s": bins})
 
 

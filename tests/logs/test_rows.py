@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pastwise import Columns, Space
+from pastwise.data.bins import Bins
 from pastwise.errors import LabelError, LogError, UnknownLabelError
 from pastwise.logs.read import read_log
 from pastwise.logs.rows import RowReader
@@ -47,15 +48,19 @@ def queried(table: pa.Table, columns: Columns) -> Any:
 
 
 @settings(max_examples=60, deadline=None)
-@given(edges, numbers, st.sampled_from([pa.float64(), pa.float32(), pa.int64()]))
-def test_bins_are_those_of_the_query(cuts: list[float], number: float, kind: pa.DataType) -> None:
+@given(edges, st.booleans(), numbers, st.sampled_from([pa.float64(), pa.float32(), pa.int64()]))
+def test_bins_are_those_of_the_query(
+    cuts: list[float], is_open: bool, number: float, kind: pa.DataType
+) -> None:
     if kind == pa.int64():
         number = float(np.clip(np.nan_to_num(number), -(2.0**62), 2.0**62) // 1)
     if kind == pa.float32():
         with np.errstate(over="ignore"):
             number = float(np.float32(number))
     inside = next((edge for edge in cuts if np.isfinite(edge)), 0.0)
-    columns = Columns.of("x", "a", "n", bins={"x": cuts})
+    assume(not is_open or any(np.isfinite(cuts)))
+    bins = Bins.of(cuts) if is_open else Bins(tuple(cuts), is_open=False)
+    columns = Columns.of("x", "a", "n", bins={"x": bins})
     value = pa.array([int(number) if kind == pa.int64() else number], kind)
     log = pa.table({"x": value, "a": ["go"], "n": [inside]})
     expected = queried(log, columns)
@@ -104,7 +109,7 @@ def test_binned_dates_are_seconds_since_1970(moment: Any) -> None:
 
 
 def test_values_of_other_libraries_are_plain_values() -> None:
-    binned = RowReader(Columns.of("x", "a", "n", bins={"x": [0, 1, 2]}), Space(("[0, 1)",)))
+    binned = RowReader(Columns.of("x", "a", "n", bins={"x": [1, 2]}), Space(("< 1",)))
     series = pd.Series({"x": 0.5, "y": "other"})
     decimal = Decimal("0.5")
     values = (np.float64(0.5), np.int8(0), decimal, series, {"x": np.float32(0.25)})
@@ -122,7 +127,7 @@ def test_values_of_other_libraries_are_plain_values() -> None:
 
 def test_what_no_state_matches_is_an_error_that_names_the_nearest() -> None:
     reader = RowReader(
-        Columns.of(["x", "y"], "a", ["n", "m"], bins={"x": [0, 1, 2]}),
+        Columns.of(["x", "y"], "a", ["n", "m"], bins={"x": Bins((0, 1, 2), is_open=False)}),
         Space((("[0, 1)", "red"), ("[1, 2]", "red")), ("x", "y")),
     )
     assert reader.find({"x": 1, "y": "red"}) == 1

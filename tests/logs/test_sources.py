@@ -113,8 +113,8 @@ def test_numbers_of_a_file_that_are_not_labels_are_numbers(write: Write) -> None
     counts = count_transitions(path, "s", "a", "n", count="many", weight="heavy")
     assert counts.records.tolist() == [2, 3]
     assert counts.weight.tolist() == [1.0, 6.0]
-    binned = read(path, state="temperature", next_state="then", bins={"temperature": [0, 15, 30]})
-    assert binned == {("[0, 15)", "x", "[15, 30]"): 1, ("[15, 30]", "x", "[15, 30]"): 1}
+    binned = read(path, state="temperature", next_state="then", bins={"temperature": [15]})
+    assert binned == {("< 15", "x", ">= 15"): 1, (">= 15", "x", ">= 15"): 1}
 
 
 def test_fraction_after_many_whole_numbers_is_not_rounded(write: Write) -> None:

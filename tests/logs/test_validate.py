@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from pastwise import Columns, validate_log
+from pastwise.data.bins import Bins
 from pastwise.errors import FileError, LogError
 from pastwise.logs.findings import Finding
 
@@ -134,7 +135,8 @@ def test_actions_that_are_not_finite() -> None:
 @pytest.mark.parametrize(("column", "part"), [("s", "state"), ("a", "action"), ("n", "next-state")])
 def test_values_out_of_range(column: str, part: str) -> None:
     log = {"s": [1, 6, 1, 6], "a": [1, 6, 1, 6], "n": [6, 1, 1, 6]}
-    bins = {"s": [0, 5, 10], "a": [0, 5, 10]}
+    closed = Bins((0.0, 5.0, 10.0), is_open=False)
+    bins = {"s": closed, "a": closed}
     assert findings(log, bins=bins) == {}
     finding = only(changed(log, **{column: {0: -1, 1: 11}}), f"out-of-range-{part}", bins=bins)
     assert finding.rows == 2
@@ -147,7 +149,7 @@ def test_missing_values_of_bins_are_missing_and_infinite_ones_out_of_range() -> 
         "a": ["x"] * 5,
         "n": [6.0, 6.0, 6.0, 6.0, 1.0],
     }
-    found = findings(log, bins={"s": [0, 5, 10]})
+    found = findings(log, bins={"s": Bins((0.0, 5.0, 10.0), is_open=False)})
     assert {code: finding.rows for code, finding in found.items()} == {
         "missing-state": 2,
         "out-of-range-state": 1,
@@ -167,7 +169,7 @@ def test_any_field_of_a_product_state_may_be_bad() -> None:
     options: dict[str, Any] = {
         "state": ["s", "r"],
         "next_state": ["n", "m"],
-        "bins": {"r": [0, 10]},
+        "bins": {"r": Bins((0.0, 10.0), is_open=False)},
     }
     found = findings(log, **options)
     assert {code: finding.rows for code, finding in found.items()} == {

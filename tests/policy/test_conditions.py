@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import pastwise as pw
+from pastwise.data.bins import Bins
 from pastwise.errors import GoalError, LogWarning, StraddleError
 from pastwise.policy.learner import TransferLearner, load
 
@@ -44,8 +45,8 @@ def same_policy(one: TransferLearner, other: TransferLearner) -> None:
 
 
 def test_learning_with_a_condition_cuts_the_bins(jobs: pd.DataFrame) -> None:
-    learner = fitted(pw.Goal(prefer="wage >= 2"), jobs, [0, 1, 3, 6])
-    by_hand = fitted(pw.Goal(prefer=["[2, 3)", "[3, 6]"]), jobs, [0, 1, 2, 3, 6])
+    learner = fitted(pw.Goal(prefer="wage >= 2"), jobs, [1, 3])
+    by_hand = fitted(pw.Goal(prefer=["[2, 3)", ">= 3"]), jobs, [1, 2, 3])
     same_policy(learner, by_hand)
     assert learner.serves_goal_
     assert learner.rule_[learner.counts_.states.labels[1]]["train"] > 0.5
@@ -54,15 +55,15 @@ def test_learning_with_a_condition_cuts_the_bins(jobs: pd.DataFrame) -> None:
 def test_bins_by_number_are_cut_as_well(jobs: pd.DataFrame) -> None:
     learner = TransferLearner(pw.Goal(prefer="wage >= 2")).fit(jobs, **COLUMNS, bins={"wage": 3})
     assert learner.columns_ is not None
-    edges = learner.columns_.bins["wage"]
-    assert isinstance(edges, tuple)
-    assert 2.0 in edges
+    bins = learner.columns_.bins["wage"]
+    assert isinstance(bins, Bins)
+    assert 2.0 in bins.edges
 
 
 def test_judging_by_conditions(jobs: pd.DataFrame) -> None:
-    edges = [0.0, 1, 2, 3, 6]
+    edges = [1.0, 2, 3]
     learner = fitted(pw.Goal(prefer="wage >= 2"), jobs, edges)
-    by_hand = fitted(pw.Goal(prefer=["[2, 3)", "[3, 6]"]), jobs, edges)
+    by_hand = fitted(pw.Goal(prefer=["[2, 3)", ">= 3"]), jobs, edges)
     result = learner.evaluate(samples=20, seed=1)
     other = by_hand.evaluate(samples=20, seed=1)
     assert result.measure == "share of time where wage >= 2"
@@ -97,10 +98,10 @@ def test_retargeting_with_another_log_says_so(jobs: pd.DataFrame) -> None:
 
 def test_past_goals_with_conditions(jobs: pd.DataFrame) -> None:
     log = jobs.assign(team=np.where(jobs.person < 20, "a", "b"))
-    columns: dict[str, Any] = {**COLUMNS, "task": "team", "bins": {"wage": [0, 2, 4, 6]}}
+    columns: dict[str, Any] = {**COLUMNS, "task": "team", "bins": {"wage": [2, 4]}}
     goal = pw.Goal(prefer="wage >= 2")
     learner = TransferLearner(goal, past_goals={"a": pw.Goal(prefer="wage < 2")})
-    by_label = TransferLearner(goal, past_goals={"a": pw.Goal(prefer="[0, 2)")})
+    by_label = TransferLearner(goal, past_goals={"a": pw.Goal(prefer="< 2")})
     same_policy(learner.fit(log, **columns), by_label.fit(log, **columns))
 
 

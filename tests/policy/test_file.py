@@ -23,6 +23,7 @@ from safetensors import SafetensorError
 import pastwise
 from pastwise import Goal, Space, TransferLearner, TransitionCounts, load
 from pastwise._files import replacing
+from pastwise.data.bins import Bins
 from pastwise.data.counts import Decay
 from pastwise.data.space import Label
 from pastwise.errors import FileError, ParameterError, PolicyFileError
@@ -229,30 +230,51 @@ def test_columns_and_bins_come_back() -> None:
         "age": "at",
         "half_life": 2,
     }
-    goal = Goal(targets={"temp": {"[1, 2)": 1}, "place": {"in": 1}})
-    first = TransferLearner(goal).fit(
-        log, **options, bins={"temp": 2}, terminal=[("[1, 2)", "out")]
-    )
+    goal = Goal(targets={"temp": {"< 2": 1}, "place": {"in": 1}})
+    first = TransferLearner(goal).fit(log, **options, bins={"temp": 2}, terminal=[("< 2", "out")])
     second = reloaded(first)
     assert_same(second, first)
     assert second.columns_ is not None
-    assert second.columns_.bins == {"temp": (1.0, 2.0, 4.0)}
-    assert second.columns_.terminal == (("[1, 2)", "out"),)
+    assert second.columns_.bins == {"temp": Bins((2.0,))}
+    assert second.columns_.terminal == (("< 2", "out"),)
     assert_same(second.update(log), first.update(log))
     assert second.counts_.num_records > 12
 
 
-@pytest.mark.parametrize("edges", [[-np.inf, 0, np.inf], [0, 10, np.inf]])
-def test_open_bins_come_back(edges: list[float]) -> None:
+@pytest.mark.parametrize(
+    "bins",
+    [
+        Bins((0.1, 1 / 3)),
+        Bins((-np.inf, 0.0, np.inf), is_open=False),
+        Bins((0.0, 10.0, np.inf), is_open=False),
+    ],
+)
+def test_bins_come_back(bins: Bins) -> None:
     log = {"temp": [1.0, 50.0], "did": ["a", "b"], "then": [50.0, 1.0]}
     columns: dict[str, Any] = {
         "state": "temp",
         "action": "did",
         "next_state": "then",
-        "bins": {"temp": edges},
+        "bins": {"temp": bins},
     }
     saved = TransferLearner(Goal(prefer_actions={"a": 1})).fit(log, **columns)
     assert_same(reloaded(saved), saved)
+
+
+def test_bins_of_older_files_stay_closed(tmp_path: Path) -> None:
+    """They have a plain list of edges; a further log is read with the same labels."""
+    log = {"temp": [1.0, 50.0], "did": ["a", "b"], "then": [50.0, 1.0]}
+    names: dict[str, Any] = {"state": "temp", "action": "did", "next_state": "then"}
+    closed = Bins((0.0, 10.0, np.inf), is_open=False)
+    path = tmp_path / "policy.safetensors"
+    first = TransferLearner(Goal(prefer_actions={"a": 1})).fit(log, **names, bins={"temp": closed})
+    first.save(path)
+    tensors, content = parts(path)
+    older = {**content["columns"], "bins": {"temp": [0.0, 10.0, "inf"]}}
+    forge(path, tensors, {**content, "columns": older})
+    second = load(path)
+    assert second.columns_ == first.columns_
+    assert second.update(log).counts_.states.labels == ("[0, 10)", "[10, inf]")
 
 
 def test_a_span_between_dates_comes_back(tmp_path: Path) -> None:

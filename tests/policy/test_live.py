@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pastwise as pw
+from pastwise.data.bins import Bins
 from pastwise.errors import InfeasibleError, LabelError
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods import FPD, TL, Rand, TLExplore
@@ -364,7 +365,7 @@ def test_raw_values_and_rows_stand_for_their_bin() -> None:
         "nx": [1.5, 1.9, 0.5, 0.1],
         "nw": ["A", "B", "A", "B"],
     }
-    binned: dict[str, Any] = {"bins": {"x": [0, 1, 2]}, "action": "a"}
+    binned: dict[str, Any] = {"bins": {"x": Bins((0, 1, 2), is_open=False)}, "action": "a"}
     one = pw.TransferLearner(pw.Goal(prefer={"[1, 2]": 1}), method="TL")
     one.fit(log, state="x", next_state="nx", **binned)
     live = one.live(seed=0)

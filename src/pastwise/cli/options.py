@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pastwise.data.counts import TransitionCounts
     from pastwise.data.space import Label
     from pastwise.goals.goal import Goal
-    from pastwise.logs.columns import Columns
+    from pastwise.logs.columns import Columns, GivenBins
     from pastwise.methods.base import AnyMethod
 
 Command = Callable[..., Any]
@@ -37,6 +37,9 @@ Value = TypeVar("Value")
 
 COUNTS_SUFFIX = ".safetensors"
 """A log with this suffix is a file of counts."""
+
+AUTO = "auto"
+"""In place of bins: as many as suit the records."""
 
 CLICK = "click"
 """Where a field keeps the decorator that declares its option."""
@@ -150,7 +153,9 @@ class LogOptions:
     bins: tuple[str, ...] = option(
         "--bins",
         multiple=True,
-        help="Cut a numeric column: temp=0,10,20 at these edges, temp=4 into quartiles.",
+        help="Cut a numeric column: temp=10,20 into below 10, from 10 to 20 and from 20 on; temp=4 "
+        "into quartiles; temp=auto into as many bins as suit the records. Just auto: all state "
+        "columns that hold many different numbers.",
     )
     typed_labels: bool = option(
         "--typed-labels",
@@ -183,7 +188,7 @@ class LogOptions:
             task=self.task,
             age=self.age,
             half_life=self.half_life,
-            bins=_unique("--bins", [_parse_bins(text) for text in self.bins]),
+            bins=_parse_all_bins(self.bins),
             text_labels=not self.typed_labels,
         )
 
@@ -205,24 +210,32 @@ def is_counts_file(path: str) -> bool:
     return Path(path).suffix == COUNTS_SUFFIX
 
 
-def _parse_bins(text: str) -> tuple[str, list[float] | int]:
-    """A column with its edges, which may be infinite, or with a number of bins."""
+def _parse_all_bins(texts: tuple[str, ...]) -> GivenBins:
+    """The bins of all columns."""
+    if texts == (AUTO,):
+        return "auto"
+    return _unique("--bins", [_parse_bins(text) for text in texts])
+
+
+def _parse_bins(text: str) -> tuple[str, list[float] | int | str]:
+    """A column with its edges, which may be infinite, with a number of bins, or with ``auto``."""
     name, mark, values = text.rpartition("=")
-    bins = _parse_edges(values)
+    bins = AUTO if values == AUTO else _parse_edges(values)
     if not mark or bins is None:
         raise ParameterError(
-            "--bins takes a column with edges or a whole number of bins, "
-            f"as in temp=0,10,20 or temp=4; got {text!r}"
+            "--bins takes a column with edges, a whole number of bins or auto, "
+            "as in temp=10,20 (or temp=10, for one edge), temp=4 or temp=auto, or just auto; "
+            f"got {text!r}"
         )
     return name, bins
 
 
 def _parse_edges(values: str) -> list[float] | int | None:
-    """Several numbers, or one whole number; None if it is neither."""
+    """Several numbers, or one number and a comma; otherwise one whole number."""
     try:
         if "," not in values:
             return int(values)
-        edges = [float(value) for value in values.split(",")]
+        edges = [float(value) for value in values.removesuffix(",").split(",")]
     except ValueError:
         return None
     return None if any(isnan(edge) for edge in edges) else edges

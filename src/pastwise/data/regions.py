@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from math import inf, isnan, nextafter
 
 import numpy as np
 
-from pastwise.data.space import Label, Space, intervals, key_of
+from pastwise.data.bins import Bins
+from pastwise.data.space import Label, Space, key_of
 from pastwise.errors import ParameterError
 
 MISSING_TYPES = ("NAType", "NaTType")
@@ -151,7 +151,7 @@ def contains(region: Region, row: Mapping[str, object]) -> bool:
 def label_regions(
     states: Space,
     names: Sequence[str],
-    edges: Mapping[str, Sequence[float]] | None = None,
+    bins: Mapping[str, Bins] | None = None,
 ) -> dict[Label, Region]:
     """The region of each state, by the columns that its label was made of.
 
@@ -159,8 +159,8 @@ def label_regions(
     ----------
     names : columns
         One for each field of a product space; otherwise one.
-    edges : mapping from columns to ascending edges
-        Columns that were cut into bins.
+    bins : mapping
+        The bins of columns that were cut.
 
     Examples
     --------
@@ -168,29 +168,19 @@ def label_regions(
     {'room': Point(value='cold')}
     """
     # What the label of each bin stands for.
-    bins: dict[str, dict[Label, Interval]] = {}
-    for name, cuts in (edges or {}).items():
-        bins[name] = dict(zip(intervals(cuts), bins_between(cuts), strict=True))
+    intervals: dict[str, dict[Label, Interval]] = {}
+    for name, cut in (bins or {}).items():
+        between = [Interval(*limits) for limits in cut.limits]
+        intervals[name] = dict(zip(cut.labels, between, strict=True))
 
     regions: dict[Label, Region] = {}
     for label in states.labels:
         parts = label if states.is_product and isinstance(label, tuple) else (label,)
         region: dict[str, Values] = {}
         for name, part in zip(names, parts, strict=False):
-            region[name] = bins.get(name, {}).get(part, Point(part))
+            region[name] = intervals.get(name, {}).get(part, Point(part))
         regions[label] = region
     return regions
-
-
-def bins_between(edges: Sequence[float]) -> list[Interval]:
-    """The bins between ascending edges; the last one has its upper edge.
-
-    >>> [bin.high_closed for bin in bins_between([0, 1, 2])]
-    [False, True]
-    """
-    bins = [Interval(low, high) for low, high in pairwise(edges)]
-    bins[-1] = Interval(edges[-2], edges[-1], high_closed=True)
-    return bins
 
 
 def is_missing(value: object) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice, pairwise
-from math import isfinite
+from math import inf, isfinite
 from typing import cast
 
 import numpy as np
@@ -25,8 +25,10 @@ from pastwise.errors import LabelError, ParameterError, UnknownLabelError
 
 Label = Hashable
 
-INTERVAL = re.compile(r"\[(-?(?:inf|[\d.]+(?:e[+-]?\d+)?)), ")
-"""How the text of an interval begins; labels of intervals are sorted by their lower end."""
+NUMBER = r"(-?(?:inf|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?))"
+INTERVAL = re.compile(rf"[\[(]{NUMBER}, |>=? {NUMBER}$|(<=? ){NUMBER}$")
+"""The text of an interval, such as ``[0, 10)``, ``>= 20`` or ``< 0``, or its beginning. Labels of
+intervals are sorted by their lower end."""
 
 
 def intervals(edges: Sequence[float]) -> list[str]:
@@ -110,11 +112,17 @@ def sort_key(label: Label) -> tuple[object, ...]:
     if isinstance(label, str):
         interval = INTERVAL.match(label)
         if interval:
-            return ("interval", float(interval[1]), label)
+            return ("interval", _lower_end(interval), label)
         return ("text", label)
     if isinstance(label, bool):
         return ("boolean", label)
     return ("number", label)
+
+
+def _lower_end(interval: re.Match[str]) -> float:
+    """The lower end of an interval that `INTERVAL` matched."""
+    has_no_lower_end = interval[3] is not None
+    return -inf if has_no_lower_end else float(interval[1] or interval[2])
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
-from itertools import pairwise
-from math import isfinite
-from typing import Any
+from typing import Any, Literal
 
+from pastwise.data.bins import Bins
 from pastwise.data.conditions import Condition
 from pastwise.data.regions import Region, label_regions
 from pastwise.data.space import Label, Space
@@ -28,8 +27,14 @@ Names = str | Sequence[str]
 Span = float | str | timedelta
 """A length of time: a number in the unit of the column or, for dates, a text such as ``"36h"``."""
 
-Edges = tuple[float, ...]
-"""Edges of bins, ascending."""
+AUTO = "auto"
+"""In place of bins: a number of them that suits the records; see `pastwise.logs.quantiles`."""
+
+ALL_NUMBERS = "*"
+"""In place of a column with bins: all state columns that hold many different numbers."""
+
+GivenBins = Mapping[str, Sequence[float] | int | str | Bins] | Literal["auto"]
+"""Bins as people write them: edges, a number of bins or ``"auto"`` by column, or ``"auto"``."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +65,11 @@ class Columns:
         The past task that a record belongs to.
     age, half_life : str; number or text, optional
         A column of dates or numbers, and the span over which a record loses half of its weight.
-    bins : mapping from column to edges, or to a number of bins of equal frequency
-        Numeric columns of the state or action that are cut into intervals.
+    bins : mapping from column to `Bins`, to a number of bins of equal frequency, or to ``"auto"``
+        Numeric columns of the state or action that are cut into intervals. `of` takes edges, too:
+        ``[10, 20]`` cuts into below 10, from 10 to 20, and from 20 on. ``"auto"`` chooses the
+        number of bins by the number of records; in place of the mapping it stands for all state
+        columns that hold many different numbers.
     text_labels : bool
         Whether the labels of a CSV file are text even where they look like numbers.
     propensity : str, optional
@@ -80,7 +88,7 @@ class Columns:
     task: str | None = None
     age: str | None = None
     half_life: float | str | None = None
-    bins: Mapping[str, Edges | int] = field(default_factory=dict)
+    bins: Mapping[str, Bins | int | str] = field(default_factory=dict)
     text_labels: bool = True
     propensity: str | None = None
 
@@ -115,19 +123,18 @@ class Columns:
                 raise ParameterError(f"{entry} is an empty name; name a column or leave it out")
 
     def _check_bins(self) -> None:
-        for name, edges in self.bins.items():
-            if isinstance(edges, int) and edges > MOST_BINS:
+        for name, given in self.bins.items():
+            if isinstance(given, bool) or not (given == AUTO or isinstance(given, (Bins, int))):
+                raise ParameterError(
+                    f"bins: {name!r} takes edges, a number of bins or 'auto', not {given!r}"
+                )
+            if isinstance(given, int) and given > MOST_BINS:
                 raise ParameterError(
                     f"bins: {name!r} takes at most {MOST_BINS:,} bins of equal frequency; "
                     "give fewer, or edges"
                 )
-            is_number = isinstance(edges, int)
-            is_edges = isinstance(edges, tuple) and all(_is_number(edge) for edge in edges)
-            if not is_number and not is_edges:
-                raise ParameterError(
-                    f"bins: {name!r} takes edges or a number of bins, not {edges!r}"
-                )
-            if name not in self.state and name not in self.action:
+            is_known = name in self.state or name in self.action
+            if not is_known and (name, given) != (ALL_NUMBERS, AUTO):
                 raise ParameterError(f"bins: {name!r} is not a state or action column")
 
     @classmethod
@@ -146,7 +153,7 @@ class Columns:
         task: str | None = None,
         age: str | None = None,
         half_life: Span | None = None,
-        bins: Mapping[str, Sequence[float] | int] | None = None,
+        bins: GivenBins | None = None,
         text_labels: bool = True,
         propensity: str | None = None,
     ) -> Columns:
@@ -164,7 +171,7 @@ class Columns:
             task=task,
             age=age,
             half_life=_checked_span("half_life", half_life),
-            bins={name: _checked_bins(name, given) for name, given in (bins or {}).items()},
+            bins=_checked_bins(bins),
             text_labels=text_labels,
             propensity=propensity,
         )
@@ -175,17 +182,15 @@ class Columns:
         plain = {name: _tuples(value) for name, value in content.items()}
         bins = {}
         for name, given in plain["bins"].items():
-            bins[name] = given if isinstance(given, int) else _checked_bins(name, given)
+            is_plain = isinstance(given, (int, str))
+            bins[name] = given if is_plain else Bins.from_dict(given)
         return cls(**{**plain, "bins": bins})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values by name. Infinite edges become text, because JSON has no infinity."""
-        bins: dict[str, int | list[float | str]] = {}
-        for name, edges in self.bins.items():
-            if isinstance(edges, int):
-                bins[name] = edges
-            else:
-                bins[name] = [edge if isfinite(edge) else str(edge) for edge in edges]
+        """Plain values by name."""
+        bins = {}
+        for name, given in self.bins.items():
+            bins[name] = given.to_dict() if isinstance(given, Bins) else given
         plain = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         return {**plain, "bins": bins}
 
@@ -199,8 +204,10 @@ class Columns:
     def text(self) -> tuple[str, ...]:
         """Columns of a CSV file that are read as text: labels without bins, and the episode."""
         binned = set(self.bins)
+        if ALL_NUMBERS in binned:
+            binned.update(self.state)
         for name, next_name in zip(self.state, self.next_state, strict=False):
-            if name in self.bins:
+            if name in binned:
                 binned.add(next_name)
         names: list[str] = []
         if self.text_labels:
@@ -217,8 +224,8 @@ class Columns:
 
     def regions(self, states: Space) -> dict[Label, Region]:
         """What each state means in terms of the state columns."""
-        edges = {name: cuts for name, cuts in self.bins.items() if isinstance(cuts, tuple)}
-        return label_regions(states, self.state, edges)
+        bins = {name: each for name, each in self.bins.items() if isinstance(each, Bins)}
+        return label_regions(states, self.state, bins)
 
     def cut_for(self, conditions: Iterable[Condition]) -> Columns:
         """The columns with bins that are cut wherever a condition compares with a number.
@@ -229,16 +236,10 @@ class Columns:
         bins = dict(self.bins)
         for condition in conditions:
             for comparison in condition.atoms():
-                edges = bins.get(comparison.column)
-                if comparison.column in self.state and isinstance(edges, tuple):
-                    bins[comparison.column] = _with_cuts(edges, comparison.cuts())
+                given = bins.get(comparison.column)
+                if comparison.column in self.state and isinstance(given, Bins):
+                    bins[comparison.column] = given.cut_at(comparison.cuts())
         return replace(self, bins=bins)
-
-
-def _with_cuts(edges: Edges, cuts: Iterable[float]) -> Edges:
-    """Edges with those cuts that lie between the outermost of them."""
-    inside = [cut for cut in cuts if edges[0] < cut < edges[-1]]
-    return tuple(sorted({*edges, *inside}))
 
 
 def require_columns(
@@ -305,24 +306,37 @@ def _checked_span(name: str, span: Span | None) -> float | str | None:
     return number
 
 
-def _checked_bins(name: str, given: Sequence[float] | int) -> Edges | int:
-    """A number of bins, or ascending edges."""
-    if isinstance(given, int):
-        if given < 1:
-            raise ParameterError(f"bins: {name!r} needs at least one bin, not {given}")
+def _checked_bins(given: GivenBins | None) -> dict[str, Bins | int | str]:
+    """Bins by column, from what people write."""
+    if given is None:
+        return {}
+    if given == AUTO:
+        return {ALL_NUMBERS: AUTO}
+    if not isinstance(given, Mapping):
+        raise ParameterError(
+            f"bins takes a mapping from columns to edges, a number of bins or 'auto'; got {given!r}"
+        )
+    return {name: _bins_of_column(name, each) for name, each in given.items()}
+
+
+def _bins_of_column(name: str, given: Sequence[float] | int | str | Bins) -> Bins | int | str:
+    """Edges as bins, or a number of bins, or ``"auto"``."""
+    if isinstance(given, Bins) or given == AUTO:
+        return given
+    if isinstance(given, int) and not isinstance(given, bool):
+        if given < 2:
+            raise ParameterError(f"bins: {name!r} needs at least two bins, not {given}")
         return given
     try:
-        edges = tuple(float(edge) for edge in given)
+        edges = [float(edge) for edge in given]  # type: ignore[union-attr]
     except (TypeError, ValueError):
         raise ParameterError(
-            f"bins: {name!r} takes edges or a number of bins, not {given!r}"
+            f"bins: {name!r} takes edges, a number of bins or 'auto', not {given!r}"
         ) from None
-    ascending = all(low < high for low, high in pairwise(edges))
-    if len(edges) < 2 or not ascending:
-        raise ParameterError(
-            f"bins: {name!r} needs at least two edges in ascending order, not {list(edges)}"
-        )
-    return edges
+    try:
+        return Bins.of(edges)
+    except ParameterError as error:
+        raise ParameterError(f"bins: {name!r}: {error}") from None
 
 
 def _names(names: Names) -> tuple[str, ...]:
@@ -334,10 +348,6 @@ def _labels(given: Any) -> tuple[Label, ...]:
     if isinstance(given, (list, set, frozenset)):
         return tuple(given)
     return () if given == () else (given,)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _tuples(value: Any) -> Any:

@@ -18,11 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, distinct
+from pastwise.data.bins import Bins
 from pastwise.data.counts import KEY_LIMIT, Decay, TransitionCounts, flat_key
 from pastwise.data.episodes import NUM_FOLDS, EpisodeSummary
-from pastwise.data.space import Label, Space, intervals, sort_key
+from pastwise.data.space import Label, Space, sort_key
 from pastwise.errors import LabelError, LogError
-from pastwise.logs.columns import Columns, Edges
+from pastwise.logs.columns import Columns
 from pastwise.logs.findings import Finding, counted, finding_of
 from pastwise.logs.parquet import Codes, Tally
 from pastwise.logs.query import Status
@@ -407,17 +408,17 @@ def parts_of(
     grouped: pa.Table,
     parts: tuple[str, ...],
     names: tuple[str, ...],
-    bins: Mapping[str, Edges | int],
+    bins: Mapping[str, Bins | int | str],
 ) -> list[Part]:
     """Parts that share their labels, such as state and next state."""
     codes: list[list[IntArray]] = [[] for _ in parts]
     labels: list[list[Label]] = []
     for i, name in enumerate(names):
         fields = [grouped.column("task" if part == "task" else f"{part} {i}") for part in parts]
-        edges = bins.get(name)
-        if isinstance(edges, tuple):
-            field_codes = [_interval_codes(field, len(edges) - 1) for field in fields]
-            field_labels: list[Label] = [*intervals(edges)]
+        cut = bins.get(name)
+        if isinstance(cut, Bins):
+            field_codes = [_interval_codes(field, len(cut)) for field in fields]
+            field_labels: list[Label] = [*cut.labels]
         else:
             field_codes, field_labels = _encode(fields, name)
         labels.append(field_labels)

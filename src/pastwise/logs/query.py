@@ -17,7 +17,6 @@ each state and take each action there (`grouped_visits`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from enum import IntEnum
 from functools import reduce
 from math import isfinite, log
@@ -26,11 +25,12 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
+from pastwise.data.bins import Bins
 from pastwise.data.counts import Decay, TransitionCounts
 from pastwise.data.episodes import NUM_FOLDS
-from pastwise.data.space import intervals
 from pastwise.errors import LogError, ParameterError
-from pastwise.logs.columns import Columns, Edges, require_columns, seconds
+from pastwise.logs.columns import ALL_NUMBERS, Columns, require_columns, seconds
+from pastwise.logs.quantiles import collected, with_quantiles
 from pastwise.logs.sources import ROW
 
 Schema = Mapping[str, nw.dtypes.DType]
@@ -86,7 +86,7 @@ def prepare(
     """
     schema = frame.collect_schema()
     require_columns(columns, [name for name in schema if name != ROW])
-    columns = _with_quantiles(frame, columns, schema)
+    columns = with_quantiles(frame, columns, _values_to_cut(columns, schema))
     decay = _decay_of(frame, columns, schema, as_of)
 
     # Select the parts of each record.
@@ -241,28 +241,16 @@ def _max_gap(columns: Columns, schema: Schema) -> float | None:
     return _length(columns.max_gap, columns.time, schema)
 
 
-def _with_quantiles(frame: nw.LazyFrame[Any], columns: Columns, schema: Schema) -> Columns:
-    """The columns with edges at the log's quantiles in place of numbers of bins."""
-    numbers = {name: given for name, given in columns.bins.items() if isinstance(given, int)}
-    if not numbers:
-        return columns
-
-    # All quantiles in one query.
-    quantiles = []
-    for name, number in numbers.items():
-        value = _numeric(name, schema, "binned")
-        for i in range(number + 1):
-            quantile = value.quantile(i / number, interpolation="linear")
-            quantiles.append(quantile.alias(f"{name} {i}"))
-    row = _collected(frame.select(*quantiles))[0]
-
-    bins: dict[str, Edges | int] = dict(columns.bins)
-    for name, number in numbers.items():
-        values = {row[f"{name} {i}"] for i in range(number + 1)} - {None}
-        if len(values) < 2:
-            raise LogError(f"bins: {name!r} has too few different values for quantiles")
-        bins[name] = tuple(sorted(values))
-    return replace(columns, bins=bins)
+def _values_to_cut(columns: Columns, schema: Schema) -> dict[str, nw.Expr]:
+    """The values of the columns whose bins are still to be found."""
+    names = []
+    for name, given in columns.bins.items():
+        if name == ALL_NUMBERS:
+            numeric = (each for each in columns.state if schema[each].is_numeric())
+            names += [each for each in numeric if each not in columns.bins]
+        elif not isinstance(given, Bins):
+            names.append(name)
+    return {name: _numeric(name, schema, "binned") for name in names}
 
 
 def _decay_of(
@@ -274,18 +262,12 @@ def _decay_of(
     age = _numeric(columns.age, schema, "age")
     half_life = _length(columns.half_life, columns.age, schema)
     if as_of is None:
-        as_of = _collected(frame.select(latest=age.max()))[0]["latest"]
+        as_of = collected(frame.select(latest=age.max()))[0]["latest"]
         if as_of is None or not isfinite(as_of):
             raise LogError(f"the age column {columns.age!r} has no value, or an infinite one")
     if not isfinite(as_of):
         raise ParameterError(f"as_of must be finite, not {as_of}")
     return Decay(as_of, half_life)
-
-
-def _collected(frame: nw.LazyFrame[Any]) -> list[dict[str, Any]]:
-    """The rows of a small result."""
-    rows: list[dict[str, Any]] = frame.collect(backend="pyarrow").to_native().to_pylist()
-    return rows
 
 
 # Parts of a record.
@@ -295,9 +277,9 @@ def _label_parts(columns: Columns, schema: Schema) -> dict[str, nw.Expr]:
     """Fields of state, action and next state, and the task: labels, or numbers of bins."""
 
     def label(name: str, binned_as: str) -> nw.Expr:
-        edges = columns.bins.get(binned_as)
-        if isinstance(edges, tuple):
-            return _bin_of(_numeric(name, schema, "binned"), edges)
+        bins = columns.bins.get(binned_as)
+        if isinstance(bins, Bins):
+            return _bin_of(_numeric(name, schema, "binned"), bins)
         return nw.col(name)
 
     parts = {}
@@ -312,16 +294,21 @@ def _label_parts(columns: Columns, schema: Schema) -> dict[str, nw.Expr]:
     return parts
 
 
-def _bin_of(value: nw.Expr, edges: Edges) -> nw.Expr:
-    """Number of the interval, from 1 on.
+def _bin_of(value: nw.Expr, bins: Bins) -> nw.Expr:
+    """Number of the bin, from 1 on.
 
-    It is 0 below the first edge, and one more than there are intervals above the last, which
-    belongs to the last interval.
+    Where bins are closed, it is 0 below the first edge, and one more than there are bins above the
+    last edge, which belongs to the last bin.
     """
-    reached = (value >= edges[0]).cast(nw.Int64)
-    for edge in edges[1:-1]:
+    first, *others = bins.edges
+    reached = (value >= first).cast(nw.Int64)
+    if bins.is_open:
+        for edge in others:
+            reached = reached + (value >= edge).cast(nw.Int64)
+        return reached + 1
+    for edge in others[:-1]:
         reached = reached + (value >= edge).cast(nw.Int64)
-    return reached + (value > edges[-1]).cast(nw.Int64)
+    return reached + (value > others[-1]).cast(nw.Int64)
 
 
 def _order_parts(columns: Columns, schema: Schema) -> dict[str, nw.Expr]:
@@ -612,12 +599,12 @@ def bad_labels(columns: Columns, schema: Schema) -> dict[str, list[nw.Expr]]:
         out_of_range = []
         for i, name in enumerate(names):
             field = f"{prefix} {i}"
-            edges = columns.bins.get(name)
+            bins = columns.bins.get(name)
             missing.append(nw.col(field).is_null())
             if schema[field].is_float():
                 not_finite.append(~nw.col(field).is_finite())
-            if isinstance(edges, tuple):
-                out_of_range.append((nw.col(field) == 0) | (nw.col(field) == len(edges)))
+            if isinstance(bins, Bins) and not bins.is_open:
+                out_of_range.append((nw.col(field) == 0) | (nw.col(field) > len(bins)))
         conditions[f"missing-{part}"] = missing
         if not_finite:
             conditions[f"not-finite-{part}"] = not_finite
@@ -634,9 +621,9 @@ def leaves_terminal(columns: Columns, counts: TransitionCounts) -> nw.Expr:
         fields = label if counts.states.is_product else (label,)
         equals: list[nw.Expr] = []
         for i, value in enumerate(fields):
-            edges = columns.bins.get(columns.state[i])
-            if isinstance(edges, tuple):
-                value = intervals(edges).index(value) + 1
+            bins = columns.bins.get(columns.state[i])
+            if isinstance(bins, Bins):
+                value = bins.labels.index(value) + 1
             equals.append(nw.col(f"state {i}") == value)
         is_terminal.append(reduce(and_, equals))
     return reduce(or_, is_terminal)

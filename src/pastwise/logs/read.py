@@ -8,7 +8,7 @@ counted without an engine; see `parquet`.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pastwise.data.counts import Decay, TransitionCounts
 from pastwise.data.space import Label
 from pastwise.errors import LogWarning
-from pastwise.logs.columns import Columns, Names, Span
+from pastwise.logs.columns import Columns, GivenBins, Names, Span
 from pastwise.logs.decode import Reading, decode, decode_tally
 from pastwise.logs.files import parquet_files
 from pastwise.logs.parquet import Tally, is_plain, tally
@@ -44,7 +44,7 @@ def count_transitions(
     age: str | None = None,
     half_life: Span | None = None,
     as_of: float | None = None,
-    bins: Mapping[str, Sequence[float] | int] | None = None,
+    bins: GivenBins | None = None,
     text_labels: bool = True,
 ) -> TransitionCounts:
     """Count the transitions of a log, wherever it is.

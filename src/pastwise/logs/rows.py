@@ -9,8 +9,7 @@ A value that no state matches is an `UnknownLabelError`. What to do then is for 
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import partial
@@ -20,9 +19,10 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from pastwise.data.space import Label, Space, checked_label, intervals, nearest_key
+from pastwise.data.bins import Bins
+from pastwise.data.space import Label, Space, checked_label, nearest_key
 from pastwise.errors import LabelError, UnknownLabelError, listed, shown
-from pastwise.logs.columns import Columns, Edges
+from pastwise.logs.columns import Columns
 
 Row = Mapping[str, object]
 """Values by the name of their column."""
@@ -52,9 +52,9 @@ class RowReader:
 
     Examples
     --------
-    >>> columns = Columns.of("x", "a", "n", bins={"x": [0, 1, 2]})
-    >>> reader = RowReader(columns, Space(("[0, 1)", "[1, 2]")))
-    >>> reader.find({"x": 1.5}), reader.find(0.5), reader.find("[1, 2]"), reader.find(7)
+    >>> columns = Columns.of("x", "a", "n", bins={"x": [1, 2]})
+    >>> reader = RowReader(columns, Space(("< 1", "[1, 2)")))
+    >>> reader.find({"x": 1.5}), reader.find(0.5), reader.find("[1, 2)"), reader.find(7)
     (1, 0, 1, None)
     """
 
@@ -129,9 +129,9 @@ def fields_of(columns: Columns | None, states: Space) -> tuple[Field, ...]:
         return tuple(Plain(name) for name in states.fields)
     fields: list[Field] = []
     for name in columns.state:
-        edges = columns.bins.get(name)
-        if isinstance(edges, tuple):
-            fields.append(Binned(name, edges))
+        bins = columns.bins.get(name)
+        if isinstance(bins, Bins):
+            fields.append(Binned(name, bins))
         else:
             fields.append(Plain(name))
     return tuple(fields)
@@ -165,10 +165,10 @@ class Plain:
 class Binned:
     """A numeric column that is cut into intervals."""
 
-    def __init__(self, column: str, edges: Edges) -> None:
+    def __init__(self, column: str, bins: Bins) -> None:
         self.column = column
-        self.edges = edges
-        self.labels = intervals(edges)
+        self.bins = bins
+        self.labels = bins.labels
         self._known = frozenset(self.labels)
 
     def of_row(self, row: Row) -> Label:
@@ -182,7 +182,7 @@ class Binned:
             if isinstance(value, str) and value in self._known:
                 return value
             number = number_of(value, self.column)
-        place = bin_of(cast(float, number), self.edges)
+        place = self.bins.place(cast(float, number))
         if place is None:
             raise self._outside(value, cast(float, number))
         return self.labels[place]
@@ -191,27 +191,14 @@ class Binned:
         """The error for a value in no interval."""
         if isnan(number):
             return _missing(self.column, value)
-        nearest = self.labels[0] if number < self.edges[0] else self.labels[-1]
+        first, *_, last = self.bins.edges
+        nearest = self.labels[0] if number < first else self.labels[-1]
         return UnknownLabelError(
             value,
             lambda: nearest,
             where=f"the column {self.column!r}",
-            advice=f"its bins go from {self.edges[0]:g} to {self.edges[-1]:g}",
+            advice=f"its bins go from {first:g} to {last:g}",
         )
-
-
-def bin_of(number: float, edges: Sequence[float]) -> int | None:
-    """Place of the interval that a number lies in; the last includes its upper edge.
-
-    >>> bin_of(0.0, [0, 1, 2]), bin_of(1.0, [0, 1, 2]), bin_of(2.0, [0, 1, 2]), bin_of(2.1, [0, 2])
-    (0, 1, 1, None)
-    """
-    reached = bisect_right(edges, number)
-    if 0 < reached < len(edges):
-        return reached - 1
-    if number == edges[-1]:
-        return len(edges) - 2
-    return None
 
 
 def number_of(value: object, column: str) -> float:
