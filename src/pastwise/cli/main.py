@@ -542,6 +542,37 @@ def export(policy: Path, kind: str | None, table: str, output: Path) -> int:
     return OK
 
 
+@cli.command(short_help="Describe a policy: goal, data, support, verdict, limits.")
+@policy_argument
+@output_option
+@click.option("--title", help="Title of the card; by default the name of the policy's file.")
+@click.option(
+    "--no-verdict",
+    is_flag=True,
+    help="Leave out the verdict on whether the policy is better than what was done.",
+)
+@margin_option
+def card(
+    policy: Path, output: Path, title: str | None, no_verdict: bool, margin: float | None
+) -> int:
+    """Write a policy card, .md or .html: goal, data, states, support, verdict and limits."""
+    from pastwise.policy.card import PolicyCard
+    from pastwise.policy.learner import load
+    from pastwise.policy.summary import quick_verdict
+    from pastwise.report.card import require_card_path, write_card
+
+    require_card_path(output)
+    learner = load(policy)
+    verdict = None
+    if not no_verdict:
+        with spinner("Judging"):
+            verdict = quick_verdict(learner, margin=margin)
+    name = title or f"Policy card: {policy.name}"
+    write_card(PolicyCard.of(learner, verdict, title=name, checksum=learner.checksum_), output)
+    print_note(f"The card is in {output}")
+    return OK
+
+
 # Studies.
 
 cli.add_command(reproduce)

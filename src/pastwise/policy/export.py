@@ -9,9 +9,7 @@ written from the same few things: the regions, the rule, and how many records it
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -19,9 +17,8 @@ from typing import Any
 from pastwise import __version__
 from pastwise._files import replacing
 from pastwise.data.regions import Categories, Interval, Missing, Point, Region, Values
-from pastwise.data.space import Label, Space, intervals, key_of, labels_of_one_type
+from pastwise.data.space import Label, key_of, labels_of_one_type
 from pastwise.errors import ParameterError
-from pastwise.logs.columns import Columns
 from pastwise.policy.learner import TransferLearner
 
 
@@ -91,7 +88,7 @@ class Export:
     def of(cls, learner: TransferLearner) -> Export:
         """What a learner has learned, to export."""
         decisions = learner.decisions(list(learner.counts_.states.labels))
-        regions = regions_of(learner)
+        regions = learner.regions_
         states = []
         for index, label in enumerate(decisions.states.labels):
             episodes = decisions.episodes
@@ -150,35 +147,6 @@ class Export:
             "actions": list(self.actions),
             "states": states,
         }
-
-
-def regions_of(learner: TransferLearner) -> Mapping[Label, Region]:
-    """What each state of a policy means in terms of raw columns."""
-    columns = learner.columns_
-    states = learner.counts_.states
-    return _label_regions(columns, states)
-
-
-def _label_regions(columns: Columns | None, states: Space) -> dict[Label, Region]:
-    names = states.fields or ("state",)
-    bins = {} if columns is None else columns.bins
-    intervals_of: dict[str, dict[Label, Values]] = {}
-    for name, edges in bins.items():
-        if isinstance(edges, tuple):
-            ends = [*pairwise(edges)]
-            values: dict[Label, Values] = {}
-            for text, (low, high) in zip(intervals(edges), ends, strict=True):
-                values[text] = Interval(low, high, high_closed=high == edges[-1])
-            intervals_of[name] = values
-    regions: dict[Label, Region] = {}
-    for label in states.labels:
-        parts: Any = label if states.is_product else (label,)
-        region: dict[str, Values] = {}
-        for name, part in zip(names, parts, strict=True):
-            known = intervals_of.get(name)
-            region[name] = Point(part) if known is None else known[part]
-        regions[label] = region
-    return regions
 
 
 def values_to_dict(values: Values) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from pastwise._numerics.threads import Lock
 from pastwise.data.conditions import Condition
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.episodes import EpisodeSummary
+from pastwise.data.regions import Region
 from pastwise.data.space import Label, checked_label
 from pastwise.errors import (
     GoalError,
@@ -525,6 +526,16 @@ class TransferLearner:
         return self._fitted.findings
 
     @property
+    def episodes_(self) -> EpisodeSummary | None:
+        """What is known of the log's episodes, where it has any."""
+        return self._fitted.episodes
+
+    @property
+    def checksum_(self) -> str:
+        """Checksum of the file that the policy was last read from or written to; else empty."""
+        return next(reversed(self._fitted.versions.values()), "")
+
+    @property
     def ideal_(self) -> IdealModel:
         """The goal over the states and actions of the log."""
         return self._fitted.ideal
@@ -563,6 +574,11 @@ class TransferLearner:
         index = known_index(policy.reader, state, refuse=refuse)
         row = policy.fallback_rule if index is None else policy.plan_at(index).rule[0]
         return dict(zip(policy.log.actions.labels, row.tolist(), strict=True))
+
+    @property
+    def regions_(self) -> Mapping[Label, Region]:
+        """What each state means in terms of the log's columns."""
+        return self._fitted.regions()
 
     @property
     def classes_(self) -> NDArray[Any]:

@@ -1,0 +1,227 @@
+"""A policy card: what a policy is for, what it rests on, and where it should not be used.
+
+`report.card` writes it as Markdown and as HTML.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pastwise import __version__
+from pastwise.data.regions import Point
+from pastwise.errors import listed
+from pastwise.logs.columns import Columns
+from pastwise.logs.findings import counted
+from pastwise.policy.export import Export, words_of
+from pastwise.policy.learner import TransferLearner
+from pastwise.policy.summary import PolicySummary, QuickVerdict
+
+
+@dataclass(frozen=True)
+class CardState:
+    """A state of a policy card.
+
+    Attributes
+    ----------
+    state : str
+        Its key.
+    meaning : str
+        The values of the raw columns, in words; empty where the label is just these values.
+    action : str
+        Key of the most probable action.
+    probability : float
+        Its probability.
+    runner_up : str
+        Key of the second action; empty if there is none.
+    records : int
+        Records of the log that leave the state.
+    episodes : int, optional
+        Episodes that they come from.
+    is_weak : bool
+        Whether the rule rests on less than ``min_records`` records; see `PolicyCard.of`.
+    """
+
+    state: str
+    meaning: str
+    action: str
+    probability: float
+    runner_up: str
+    records: int
+    episodes: int | None
+    is_weak: bool
+
+
+@dataclass(frozen=True)
+class PolicyCard:
+    """What somebody should know before using a policy.
+
+    Attributes
+    ----------
+    title : str
+    checksum : str
+        SHA-256 of what the policy file holds; empty if the policy is in no file.
+    version, method, goal : str
+    data : mapping of names to text
+        Where the policy comes from: records, episodes, columns.
+    states : tuple of CardState
+        Most visited first.
+    verdict : QuickVerdict, optional
+        Whether the policy is better than what was done, by the log.
+    limits : tuple of str
+        Where the policy should not be trusted.
+    """
+
+    title: str
+    checksum: str
+    version: str
+    method: str
+    goal: str
+    data: dict[str, str]
+    states: tuple[CardState, ...]
+    verdict: QuickVerdict | None
+    limits: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        learner: TransferLearner,
+        verdict: QuickVerdict | None = None,
+        *,
+        title: str = "Policy card",
+        checksum: str = "",
+        min_records: int = 10,
+    ) -> PolicyCard:
+        """The card of what a learner has learned.
+
+        Parameters
+        ----------
+        verdict : QuickVerdict, optional
+        min_records : int
+            States with fewer records count as weak. With 10 records, the share of times that
+            something followed is known to about 0.16.
+        """
+        states = _states(Export.of(learner), min_records)
+        return cls(
+            title=title,
+            checksum=checksum,
+            version=__version__,
+            method=f"{learner.method_.name}, {learner.method_!r}",
+            goal=repr(learner.goal).removeprefix("Goal: "),
+            data=_data(learner),
+            states=states,
+            verdict=verdict,
+            limits=_limits(learner, states, verdict, min_records),
+        )
+
+    @property
+    def has_meanings(self) -> bool:
+        """Whether states mean more than their labels say."""
+        return any(state.meaning for state in self.states)
+
+    @property
+    def has_episodes(self) -> bool:
+        """Whether the episodes of each state are known."""
+        return any(state.episodes is not None for state in self.states)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        content = {name: value for name, value in vars(self).items() if name != "verdict"}
+        content["states"] = [asdict(state) for state in self.states]
+        content["limits"] = list(self.limits)
+        content["verdict"] = None if self.verdict is None else self.verdict.to_dict()
+        return content
+
+
+def _states(export: Export, min_records: int) -> tuple[CardState, ...]:
+    """The states of an export, most visited first."""
+    names = [str(action) for action in export.actions]
+    states = []
+    for state in export.states:
+        order = sorted(range(len(names)), key=lambda a: (-state.probabilities[a], a))
+        meaning = []
+        if not all(isinstance(values, Point) for values in state.region.values()):
+            meaning = [f"{column}: {words_of(values)}" for column, values in state.region.items()]
+        card = CardState(
+            state=state.key,
+            meaning="; ".join(meaning),
+            action=names[order[0]],
+            probability=state.probabilities[order[0]],
+            runner_up=names[order[1]] if len(order) > 1 else "",
+            records=state.records,
+            episodes=state.episodes,
+            is_weak=state.records < min_records,
+        )
+        states.append(card)
+    return tuple(sorted(states, key=lambda state: -state.records))
+
+
+def _data(learner: TransferLearner) -> dict[str, str]:
+    """Where a policy comes from."""
+    counts = learner.counts_
+    data = {
+        "Records": f"{counts.num_records:,}",
+        "Distinct transitions": f"{len(counts.key):,}",
+        "States": f"{len(counts.states):,}",
+        "Actions": listed([str(action) for action in counts.actions.labels]),
+    }
+    episodes = learner.episodes_
+    if episodes is not None:
+        name = f" ({episodes.unit})" if episodes.unit else ""
+        length = (
+            f"{episodes.shortest:,} to {episodes.longest:,} records, {episodes.median:,} typical"
+        )
+        if episodes.shortest == episodes.longest:
+            length = f"{counted(episodes.longest, 'record')} each"
+        data["Episodes"] = f"{episodes.number:,}{name}, of {length}"
+    columns = learner.columns_
+    if columns is not None:
+        data |= _column_data(columns)
+    return data
+
+
+def _column_data(columns: Columns) -> dict[str, str]:
+    """Which columns hold what."""
+    names = {
+        "State columns": columns.state,
+        "Action columns": columns.action,
+        "Next-state columns": columns.next_state,
+    }
+    return {name: ", ".join(given) for name, given in names.items() if given}
+
+
+def _limits(
+    learner: TransferLearner,
+    states: tuple[CardState, ...],
+    verdict: QuickVerdict | None,
+    min_records: int,
+) -> tuple[str, ...]:
+    """Where a policy should not be trusted."""
+    limits = [
+        "Everything was inferred from a log of past decisions. What influenced those decisions and "
+        "is in no column may mislead the policy.",
+        "The policy is for the goal above. For another goal, learn anew: pastwise retarget.",
+    ]
+    weak = [state for state in states if state.is_weak]
+    if weak:
+        limits.append(
+            f"{counted(len(weak), 'state')} of {len(states):,} have fewer than {min_records} "
+            "records; the table marks them."
+        )
+    if learner.on_unseen == "refuse":
+        limits.append("A row that no state matches is refused.")
+    else:
+        limits.append(
+            "A row that no state matches gets the prior, a uniform rule, and is marked as "
+            "extrapolation."
+        )
+    limits += [_sentence(text) for text in PolicySummary.of(learner).warnings]
+    if verdict is not None:
+        limits += [_sentence(objection.message) for objection in verdict.objections]
+    return tuple(limits)
+
+
+def _sentence(text: str) -> str:
+    """A message as a sentence."""
+    begun = text[:1].upper() + text[1:]
+    return begun if begun.endswith((".", "...")) else f"{begun}."
