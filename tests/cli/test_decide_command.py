@@ -25,8 +25,8 @@ def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pw.TransferLearner:
     monkeypatch.chdir(tmp_path)
     log = {"x": [0.5, 1.5, 0.2], "a": ["up", "down", "up"], "n": [1.5, 0.5, 1.0]}
-    learner = pw.TransferLearner(pw.Goal(prefer="[1, 2]"), method="TL")
-    learner.fit(log, state="x", action="a", next_state="n", bins={"x": [0, 1, 2]})
+    learner = pw.TransferLearner(pw.Goal(prefer=">= 1"), method="TL")
+    learner.fit(log, state="x", action="a", next_state="n", bins={"x": [1]})
     learner.save("p.safetensors")
     Path("rows.csv").write_text(ROWS)
     return learner
@@ -59,7 +59,7 @@ def test_decisions_go_to_a_file(shell: Shell, policy: pw.TransferLearner) -> Non
 
 
 def test_a_row_without_a_state_is_an_error_or_marked(shell: Shell) -> None:
-    Path("rows.csv").write_text("x\n0.5\n7\n")
+    Path("rows.csv").write_text("x,name\n0.5,Ann\n,Bob\n")
     refused = shell("decide", "p.safetensors", "rows.csv")
     assert refused.code == 2
     assert "row 2, the column 'x'" in refused.err

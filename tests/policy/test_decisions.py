@@ -29,11 +29,11 @@ ROWS: dict[str, list[Any]] = {
     "ward": ["A", "B", "A"],
     "name": ["Ann", "Bob", "Cy"],
 }
-LABELS = [("[0, 1)", "A"), ("[1, 2]", "B"), ("[1, 2]", "A")]
+LABELS = [("< 1", "A"), (">= 1", "B"), (">= 1", "A")]
 
 
 def learned(**options: Any) -> pw.TransferLearner:
-    goal = pw.Goal(targets={"x": {"[1, 2]": 1}})
+    goal = pw.Goal(targets={"x": {">= 1": 1}})
     learner = pw.TransferLearner(goal, method="TL", **options)
     return learner.fit(
         pd.DataFrame(LOG),
@@ -41,7 +41,7 @@ def learned(**options: Any) -> pw.TransferLearner:
         action="did",
         episode="patient",
         time="hour",
-        bins={"x": [0, 1, 2]},
+        bins={"x": [1]},
     )
 
 
@@ -85,7 +85,7 @@ def test_decisions_come_in_the_callers_library() -> None:
         *("action", "probability", "state", "records", "episodes", "is_extrapolation"),
     ]
     plain = decided.to_dict("list")
-    assert plain["state"] == ['["[0, 1)", "A"]', '["[1, 2]", "B"]', '["[1, 2]", "A"]']
+    assert plain["state"] == ['["< 1", "A"]', '[">= 1", "B"]', '[">= 1", "A"]']
     assert plain["records"] == [2, 0, 0], "the last records of episodes are not followed"
     assert plain["episodes"] == [2, 0, 0]
     assert plain["is_extrapolation"] == [False, True, True]
@@ -99,16 +99,16 @@ def test_decisions_come_in_the_callers_library() -> None:
 
 
 def test_a_row_that_no_state_matches_is_refused_or_marked() -> None:
-    rows = {"x": [0.5, 1.5, 7.0], "ward": ["A", "C", "A"]}
+    rows = {"x": [0.5, 1.5, None], "ward": ["A", "C", "A"]}
     with pytest.raises(UnknownLabelError, match=r"row 2: unknown.*2 of 3 rows match no state"):
         learned().predict(rows)
-    with pytest.raises(UnknownLabelError, match=r"row 1, the column 'x'.*bins go from 0 to 2"):
-        learned().decide([{"x": 7.0, "ward": "A"}])
+    with pytest.raises(UnknownLabelError, match=r"row 1, the column 'x'.*is missing"):
+        learned().decide([{"x": None, "ward": "A"}])
     with pytest.warns(pw.UnseenStateWarning, match="2 of 3 rows") as caught:
         decided = learned(on_unseen="prior").decide(rows)
     assert [warning.filename for warning in caught] == [__file__]
     assert decided["is_extrapolation"] == [False, True, True]
-    assert decided["state"] == ['["[0, 1)", "A"]', None, None]
+    assert decided["state"] == ['["< 1", "A"]', None, None]
     assert decided["probability"][1:] == [0.5, 0.5]
     with pytest.warns(pw.UnseenStateWarning):
         assert len(learned().predict(rows, on_unseen="prior")) == 3
