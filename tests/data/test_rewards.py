@@ -22,6 +22,9 @@ ACTIONS = Space.of_size(2)
 Rewarded = tuple[int, int, int, int, int]
 """State, action, next state, weight in quarters and reward in eighths: sums are exact."""
 
+Sums = dict[tuple[int, int, int], tuple[Fraction | int, Fraction | int]]
+"""Sum of w r and of w r^2 by state, action and next state."""
+
 index = st.integers(0, 1)
 rewarded_logs = st.lists(
     st.tuples(index, index, index, st.integers(1, 8), st.integers(-40, 40)), max_size=12
@@ -36,9 +39,9 @@ def counts_of(log: Sequence[Rewarded]) -> TransitionCounts:
     )
 
 
-def exact_sums(log: Sequence[Rewarded]) -> dict[tuple[int, int, int], tuple[Fraction, Fraction]]:
+def exact_sums(log: Sequence[Rewarded]) -> Sums:
     """Sum of w r and of w r^2 of each distinct transition."""
-    sums: dict[tuple[int, int, int], tuple[Fraction, Fraction]] = {}
+    sums: Sums = {}
     for state, action, next_state, quarters, eighths in log:
         weight = Fraction(quarters, 4)
         reward = Fraction(eighths, 8)
@@ -48,9 +51,9 @@ def exact_sums(log: Sequence[Rewarded]) -> dict[tuple[int, int, int], tuple[Frac
     return sums
 
 
-def sums_of(counts: TransitionCounts) -> dict[tuple[int, int, int], tuple[Fraction, Fraction]]:
+def sums_of(counts: TransitionCounts) -> Sums:
     assert counts.reward_sums is not None
-    found = {}
+    found: Sums = {}
     for i in range(len(counts.key)):
         place = (int(counts.state[i]), int(counts.action[i]), int(counts.next_state[i]))
         reward, squared = (Fraction(float(sums[i])) for sums in counts.reward_sums)

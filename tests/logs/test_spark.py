@@ -213,6 +213,25 @@ def test_query_needs_no_python_on_the_cluster(
     assert ("Window" in plan) == ("time" in following)
 
 
+@pytest.mark.parametrize(
+    "order", [{"next_state": "n"}, {"episode": "e", "time": "t"}, {"time": "t"}, {}]
+)
+def test_rewards_and_outcomes_are_those_of_the_engine_in_this_process(
+    spark: SparkSession, order: dict[str, Any]
+) -> None:
+    """With next states, episodes, a single series, and one-shot decisions."""
+    values = rows(60, s=["a", "b"], a=["x", "y"], n=["a", "b"], e=[1, 2], r=[0.25, 1.0, None])
+    for place, row in enumerate(values):
+        row["t"] = place
+    types = {"s": pa.string(), "a": pa.string(), "n": pa.string(), "e": pa.int64()}
+    log = Log(values, {**types, "r": pa.float64(), "t": pa.int64()}, {})
+    columns = Columns.of("s", "a", reward="r", **order)
+    there = read_log(frame(spark, log), columns)
+    here = read_log(log.table, columns)
+    assert there.counts == here.counts
+    assert there.findings == here.findings
+
+
 def test_findings(spark: SparkSession) -> None:
     columns = {
         "s": ["a", None, "b", "a", "a"],

@@ -157,6 +157,18 @@ class LogOptions:
         "into quartiles; temp=auto into as many bins as suit the records. Just auto: all state "
         "columns that hold many different numbers.",
     )
+    reward: str | None = option(
+        "--reward",
+        help="Column with the reward of a record, a number; --maximise reward makes it the goal.",
+    )
+    outcome: str | None = option(
+        "--outcome",
+        help="For one-shot decisions, without --next-state and --episode: column with the outcome.",
+    )
+    propensity: str | None = option(
+        "--propensity",
+        help="Column with the probability of the logged action, for evaluate --importance.",
+    )
     typed_labels: bool = option(
         "--typed-labels",
         is_flag=True,
@@ -190,6 +202,9 @@ class LogOptions:
             half_life=self.half_life,
             bins=_parse_all_bins(self.bins),
             text_labels=not self.typed_labels,
+            reward=self.reward,
+            outcome=self.outcome,
+            propensity=self.propensity,
         )
 
     def counts(self) -> tuple[TransitionCounts, Columns | None]:

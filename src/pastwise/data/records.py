@@ -51,6 +51,8 @@ class Episodes:
     unit : [N], optional
         What each record was sampled with, such as the person or the day of the log, where that was
         split into several episodes. By default every episode is a unit of its own.
+    reward : [N], optional
+        Reward of each record, where the log has rewards.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class Episodes:
     step: IntArray
     propensity: FloatArray | None = None
     unit: IntArray | None = None
+    reward: FloatArray | None = None
 
     def __post_init__(self) -> None:
         # Columns: of one length, not empty, without negative indices.
@@ -84,7 +87,7 @@ class Episodes:
             raise LogError("there are no episodes: the log has no usable record")
         for name, values in columns.items():
             object.__setattr__(self, name, frozen(values))
-            if name != "propensity":
+            if name not in ("propensity", "reward"):
                 self._refuse(values < 0, f"has a negative {name}")
 
         # Order: each episode counts its steps from 0, each record starts where the last one led.
@@ -147,6 +150,7 @@ class Episodes:
             step=self.step[is_kept],
             propensity=None if self.propensity is None else self.propensity[is_kept],
             unit=None if self.unit is None else self.unit[is_kept],
+            reward=None if self.reward is None else self.reward[is_kept],
         )
 
     def scores(self, score: FloatArray) -> FloatArray:

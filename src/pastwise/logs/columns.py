@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -74,6 +75,16 @@ class Columns:
         Whether the labels of a CSV file are text even where they look like numbers.
     propensity : str, optional
         Probability with which the logged action was taken; for importance sampling only.
+    reward : str, optional
+        Numeric column, or a boolean one: the reward of each record's action. A goal may maximise
+        it. Without a next state, an episode, a time and an outcome, decisions are one-shot, and
+        the values of the reward are their outcomes; bins of equal frequency, where it has many.
+    outcome : str, optional
+        For one-shot decisions, without a next state and an episode: what came of the action. Every
+        outcome is a terminal state.
+    prefixed_outcome : bool, optional
+        Whether the labels of outcomes begin with the name of their column. By default where one of
+        them is a label of a state as well; decided when the log is read.
     """
 
     state: tuple[str, ...]
@@ -91,6 +102,9 @@ class Columns:
     bins: Mapping[str, Bins | int | str] = field(default_factory=dict)
     text_labels: bool = True
     propensity: str | None = None
+    reward: str | None = None
+    outcome: str | None = None
+    prefixed_outcome: bool | None = None
 
     def __post_init__(self) -> None:
         if not self.state or not self.action:
@@ -105,9 +119,13 @@ class Columns:
             raise ParameterError(f"the column {repeated[0]!r} is named twice")
 
     def _check_next_state(self) -> None:
-        if not self.next_state and not (self.episode and self.time):
+        if self.is_one_shot:
+            self._check_one_shot()
+            return
+        if not self.next_state and not self.time:
             raise ParameterError(
-                "name the next_state column, or episode and time: then the next record has it"
+                "name the next_state column, or episode and time: then the next record has it; "
+                "or, for one-shot decisions, the column of the outcome or of the reward"
             )
         if self.next_state and len(self.next_state) != len(self.state):
             raise ParameterError(
@@ -117,8 +135,26 @@ class Columns:
         if self.next_state and self.max_gap is not None:
             raise ParameterError("max_gap has no effect with next_state; drop one of them")
 
+    def _check_one_shot(self) -> None:
+        """Refuse what only decisions that follow each other have."""
+        for entry in ("next_state", "episode", "time", "max_gap", "terminal"):
+            if getattr(self, entry):
+                raise ParameterError(
+                    f"an outcome is for one-shot decisions, which have no {entry}; drop one of them"
+                )
+
     def _check_names(self) -> None:
-        for entry in ("episode", "time", "count", "weight", "task", "age", "propensity"):
+        for entry in (
+            "episode",
+            "time",
+            "count",
+            "weight",
+            "task",
+            "age",
+            "propensity",
+            "reward",
+            "outcome",
+        ):
             if getattr(self, entry) == "":
                 raise ParameterError(f"{entry} is an empty name; name a column or leave it out")
 
@@ -134,7 +170,9 @@ class Columns:
                     "give fewer, or edges"
                 )
             is_known = name in self.state or name in self.action
-            if not is_known and (name, given) != (ALL_NUMBERS, AUTO):
+            is_outcome = self.is_one_shot and name in (self.outcome, self.reward)
+            is_for_all = (name, given) == (ALL_NUMBERS, AUTO)
+            if not is_known and not is_outcome and not is_for_all:
                 raise ParameterError(f"bins: {name!r} is not a state or action column")
 
     @classmethod
@@ -156,6 +194,8 @@ class Columns:
         bins: GivenBins | None = None,
         text_labels: bool = True,
         propensity: str | None = None,
+        reward: str | None = None,
+        outcome: str | None = None,
     ) -> Columns:
         """Columns from what people write: one name or several, one label or several, any span."""
         return cls(
@@ -174,6 +214,8 @@ class Columns:
             bins=_checked_bins(bins),
             text_labels=text_labels,
             propensity=propensity,
+            reward=reward,
+            outcome=outcome,
         )
 
     @classmethod
@@ -195,9 +237,29 @@ class Columns:
         return {**plain, "bins": bins}
 
     @property
+    def is_one_shot(self) -> bool:
+        """Whether decisions do not follow each other: each has an outcome, or just a reward."""
+        if self.outcome is not None:
+            return True
+        has_order = self.next_state or self.episode or self.time
+        return self.reward is not None and not has_order
+
+    @property
+    def is_chained(self) -> bool:
+        """Whether the next state of a record is the state of the next record."""
+        return not self.next_state and not self.is_one_shot
+
+    @property
+    def is_series(self) -> bool:
+        """Whether all records are one episode: they have a time, and no episode."""
+        return self.is_chained and self.episode is None
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """Columns whose values are labels."""
         names = (*self.state, *self.action, *self.next_state)
+        if self.outcome:
+            names = (*names, self.outcome)
         return (*names, self.task) if self.task else names
 
     @property
@@ -206,6 +268,8 @@ class Columns:
         binned = set(self.bins)
         if ALL_NUMBERS in binned:
             binned.update(self.state)
+        if self.reward:
+            binned.add(self.reward)  # an outcome that is the reward as well is a number
         for name, next_name in zip(self.state, self.next_state, strict=False):
             if name in binned:
                 binned.add(next_name)
@@ -219,13 +283,40 @@ class Columns:
     @property
     def all(self) -> tuple[str, ...]:
         """Every column that is read."""
-        others = (self.episode, self.time, self.count, self.weight, self.age, self.propensity)
+        others = (
+            self.episode,
+            self.time,
+            self.count,
+            self.weight,
+            self.age,
+            self.propensity,
+            self.reward,
+        )
         return (*self.labels, *(name for name in others if name))
 
     def regions(self, states: Space) -> dict[Label, Region]:
         """What each state means in terms of the state columns."""
         bins = {name: each for name, each in self.bins.items() if isinstance(each, Bins)}
-        return label_regions(states, self.state, bins)
+        if self.outcome is None:
+            return label_regions(states, self.state, bins)
+
+        # States of one-shot decisions are contexts and outcomes.
+        regions: dict[Label, Region] = {}
+        mark = f"{self.outcome} " if self.prefixed_outcome else ""
+        for label in states.labels:
+            has_mark = isinstance(label, str) and label.startswith(mark)
+            value = label
+            if mark and isinstance(label, str):
+                value = _of_key(label[len(mark) :])
+            outcome = label_regions(Space((value,)), (self.outcome,), bins)[value]
+            if mark and has_mark:
+                regions[label] = outcome
+                continue
+            fields = self.state if isinstance(label, tuple) else ()
+            context = label_regions(Space((label,), fields), self.state, bins)[label]
+            is_either = not mark and not isinstance(label, tuple)
+            regions[label] = {**context, **outcome} if is_either else context
+        return regions
 
     def cut_for(self, conditions: Iterable[Condition]) -> Columns:
         """The columns with bins that are cut wherever a condition compares with a number.
@@ -337,6 +428,15 @@ def _bins_of_column(name: str, given: Sequence[float] | int | str | Bins) -> Bin
         return Bins.of(edges)
     except ParameterError as error:
         raise ParameterError(f"bins: {name!r}: {error}") from None
+
+
+def _of_key(key: str) -> Label:
+    """The number or truth value with this key; any other key is the label itself."""
+    try:
+        value = json.loads(key)
+    except ValueError:
+        return key
+    return value if isinstance(value, (int, float)) else key
 
 
 def _names(names: Names) -> tuple[str, ...]:

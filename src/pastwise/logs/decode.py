@@ -7,7 +7,7 @@ combinations of codes that occur become a `Space`, and the groups become `Transi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, time
 from decimal import Decimal
 from enum import IntEnum
@@ -25,6 +25,7 @@ from pastwise.data.space import Label, Space, sort_key
 from pastwise.errors import LabelError, LogError
 from pastwise.logs.columns import Columns
 from pastwise.logs.findings import Finding, counted, finding_of
+from pastwise.logs.outcomes import outcome_label, whole_numbers
 from pastwise.logs.parquet import Codes, Tally
 from pastwise.logs.query import Status
 
@@ -46,6 +47,7 @@ STATUS_CODES = {
     Status.NO_EPISODE: "missing-episode",
     Status.NO_TIME: "missing-time",
     Status.NO_AGE: "missing-age",
+    Status.NO_REWARD: "missing-reward",
 }
 """Codes of findings on records that have no next state. The last record of an episode is none."""
 
@@ -119,11 +121,20 @@ class Part:
 
 
 class Sums(NamedTuple):
-    """Number of records, sum of weights and sum of squared weights of each group: [groups] each."""
+    """Sums of each group: [groups] each.
+
+    Attributes
+    ----------
+    records, weight, squared
+        Number of records, sum of weights and sum of squared weights.
+    rewards : two arrays, optional
+        Sums of weighted rewards and of weighted squared rewards, where the log has rewards.
+    """
 
     records: IntArray
     weight: FloatArray
     squared: FloatArray
+    rewards: tuple[FloatArray, FloatArray] | None = None
 
 
 def decode(
@@ -144,11 +155,14 @@ def decode(
     if rows.sum() == 0:
         raise LogError("the log has no records")
     sums = _checked_sums(grouped, columns, rows)
+    if columns.reward:
+        sums = sums._replace(rewards=_checked_rewards(grouped, columns.reward, rows, status))
 
     # Labels, and which groups have all of them.
-    state, next_state = parts_of(grouped, ("state", "next"), columns.state, columns.bins)
+    state, next_state = states_of(grouped, columns)
     (action,) = parts_of(grouped, ("action",), columns.action, columns.bins)
-    parts = {"state": state, "action": action, "next-state": next_state}
+    what_follows = "outcome" if columns.outcome else "next-state"
+    parts = {"state": state, "action": action, what_follows: next_state}
     findings = _left_out(rows, status, parts)
     is_followed = status == Status.FOLLOWED
     has_labels = (state.bad == 0) & (action.bad == 0) & (next_state.bad == 0)
@@ -158,11 +172,17 @@ def decode(
     kept = slice(None) if usable.all() else usable  # a slice copies nothing
 
     # Spaces of the labels that occur, and the index of each group into them.
-    states, state_index = _space_of(
-        np.concatenate([state.codes[kept], next_state.codes[kept]]), state.labels, columns.state
-    )
+    if columns.outcome:
+        outcomes = Outcomes.of(state, next_state, kept, columns)
+        columns = outcomes.columns
+        states = outcomes.states
+        from_state = outcomes.context
+        to_state = outcomes.outcome
+    else:
+        both = np.concatenate([state.codes[kept], next_state.codes[kept]])
+        states, state_index = _space_of(both, state.labels, columns.state)
+        from_state, to_state = np.split(state_index, 2)
     actions, action_index = _space_of(action.codes[kept], action.labels, columns.action)
-    from_state, to_state = np.split(state_index, 2)
     tasks, task_index = _tasks(grouped, columns, kept, len(from_state))
 
     counts = TransitionCounts.from_groups(
@@ -172,7 +192,12 @@ def decode(
         (sums.records[kept], sums.weight[kept], sums.squared[kept]),
         tasks,
         decay,
+        rewards=_kept_rewards(sums, kept),
     )
+    if columns.outcome:
+        counts = counts.ending_in(np.unique(to_state))
+    if columns.is_series and not more:
+        findings.append(finding_of("one-episode", int(rows.sum())))
     reading = _reading_of(counts, columns, int(rows.sum()), findings, more)
     if not columns.episode or not episodes:
         return reading, None
@@ -187,7 +212,7 @@ def decode(
         starts[reading.counts.terminal] = 0
     is_counted = usable | (status == Status.LAST)
     is_whole_chain = bool(
-        not columns.next_state
+        columns.is_chained
         and not columns.count
         and is_counted.all()
         and reading.counts.num_records == counts.num_records
@@ -231,6 +256,9 @@ def _folds(
     if columns.weight or columns.age:
         weight = of_folds("weights")[fold, place]
         squared = of_folds("squares")[fold, place]
+    rewards = None
+    if columns.reward:
+        rewards = (of_folds("rewards")[fold, place], of_folds("squared rewards")[fold, place])
     group = order[place]
     folds = TransitionCounts.from_groups(
         counts.states,
@@ -239,6 +267,7 @@ def _folds(
         (records.astype(np.int64), weight, squared),
         decay=decay,
         shape=(NUM_FOLDS,),
+        rewards=rewards,
     )
     return folds.ending_in(counts.terminal) if len(counts.terminal) else folds
 
@@ -401,7 +430,89 @@ def _checked_sums(grouped: pa.Table, columns: Columns, rows: IntArray) -> Sums:
     return Sums(records, np.nan_to_num(weight), np.nan_to_num(squared))
 
 
+def _checked_rewards(
+    grouped: pa.Table, name: str, rows: IntArray, status: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Sums of weighted rewards and of their squares of each group; infinite ones are errors."""
+    reward = numbers_of(grouped, "sum of rewards")
+    squared = numbers_of(grouped, "sum of squared rewards")
+    is_infinite = ~(np.isfinite(reward) & np.isfinite(squared)) & (status == Status.FOLLOWED)
+    if is_infinite.any():
+        number = int(rows[is_infinite].sum())
+        raise LogError(
+            f"the reward column {name!r} has infinite values, or values whose squares are too "
+            f"large for a number (among {counted(number, 'row')}); correct or rescale them"
+        )
+    return np.nan_to_num(reward), np.nan_to_num(squared)
+
+
+def _kept_rewards(sums: Sums, kept: slice | BoolArray) -> tuple[FloatArray, FloatArray] | None:
+    """The sums of rewards of the kept groups, where there are any."""
+    if sums.rewards is None:
+        return None
+    reward, squared = sums.rewards
+    return reward[kept], squared[kept]
+
+
 # Labels.
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Contexts and outcomes of one-shot decisions as states of one space.
+
+    Attributes
+    ----------
+    states : Space
+        The contexts, then the outcomes; without names of fields, because outcomes have other ones.
+    context, outcome : [kept]
+        Index of each kept group's context and outcome.
+    columns : Columns
+        The columns, which now know whether labels of outcomes begin with the column's name.
+    """
+
+    states: Space
+    context: IntArray
+    outcome: IntArray
+    columns: Columns
+
+    @classmethod
+    def of(cls, state: Part, outcome: Part, kept: slice | BoolArray, columns: Columns) -> Outcomes:
+        """The states of the kept groups."""
+        name = str(columns.outcome)
+        contexts, context_index = _space_of(state.codes[kept], state.labels, columns.state)
+        outcomes, outcome_index = _space_of(outcome.codes[kept], outcome.labels, (name,))
+
+        # An outcome must not be taken for a context with the same key.
+        collides = any(contexts.has(label) for label in outcomes.labels)
+        prefixed = columns.prefixed_outcome
+        if prefixed is None:
+            prefixed = collides
+        elif collides and not prefixed:
+            raise LogError(
+                f"a value of the outcome {name!r} is a state as well, which it was not in the "
+                "log that was learned first; learn again from all records"
+            )
+        labels: list[Label] = list(outcomes.labels)
+        if prefixed:
+            labels = [outcome_label(name, label) for label in labels]
+        return cls(
+            states=Space([*contexts.labels, *labels]),
+            context=context_index,
+            outcome=outcome_index + len(contexts),
+            columns=replace(columns, prefixed_outcome=prefixed),
+        )
+
+
+def states_of(grouped: pa.Table, columns: Columns) -> list[Part]:
+    """State and next state, which share their labels; or state and outcome, which do not."""
+    if not columns.outcome:
+        return parts_of(grouped, ("state", "next"), columns.state, columns.bins)
+    (state,) = parts_of(grouped, ("state",), columns.state, columns.bins)
+    (outcome,) = parts_of(grouped, ("next",), (columns.outcome,), columns.bins)
+    if columns.outcome == columns.reward:
+        outcome = Part(outcome.codes, [whole_numbers(labels) for labels in outcome.labels])
+    return [state, outcome]
 
 
 def parts_of(

@@ -17,8 +17,9 @@ from pastwise.data.records import Episodes
 from pastwise.data.space import Label, Space
 from pastwise.errors import LabelError, LogError, LogWarning, ParameterError, listed, shown
 from pastwise.logs.columns import Columns
-from pastwise.logs.decode import Part, as_numpy, numbers_of, parts_of
+from pastwise.logs.decode import Part, as_numpy, numbers_of, parts_of, states_of
 from pastwise.logs.findings import counted
+from pastwise.logs.outcomes import outcome_label
 from pastwise.logs.query import Status, label_names, prepare
 from pastwise.logs.sources import name_of, open_table
 from pastwise.logs.sql import engine_errors
@@ -33,15 +34,16 @@ def read_episodes(
     usable if its next state is missing, too late or at the same time, if a value is missing or
     outside its bins, or if it leaves a terminal state. A record also begins a new episode if the
     next-state column of the one before differs from its state, or if both have the same time; a
-    `LogWarning` counts those. The episodes made out of one episode of the log are one unit.
+    `LogWarning` counts those. The episodes made out of one episode of the log are one unit. A
+    one-shot decision is an episode of its own.
 
     Parameters
     ----------
     table
         Any log that `count_transitions` reads.
     columns : Columns
-        With episode and time, and with or without the next state. Weights, ages and tasks are
-        ignored.
+        With episode and time, and with or without the next state; or with an outcome. Weights,
+        ages and tasks are ignored.
     propensity : str, optional
         Column of the probability with which the logged action was taken.
 
@@ -60,7 +62,7 @@ def read_episodes(
     >>> episodes.episode.tolist(), episodes.step.tolist()
     ([0, 0, 1], [0, 1, 0])
     """
-    if not (columns.episode and columns.time):
+    if not columns.is_one_shot and not (columns.episode and columns.time):
         raise ParameterError(
             "importance sampling needs the order of decisions: name the columns of episode and "
             "time when learning, next to that of the next state if there is one"
@@ -76,7 +78,7 @@ def read_episodes(
         raise LogError("the log has no usable transition: no record has an episode and a time")
 
     # Labels, and which records are usable.
-    state, next_state = parts_of(rows, ("state", "next"), columns.state, columns.bins)
+    state, next_state = states_of(rows, columns)
     (action,) = parts_of(rows, ("action",), columns.action, columns.bins)
     is_followed = numbers_of(rows, "status") == Status.FOLLOWED
     has_labels = (state.bad == 0) & (action.bad == 0) & (next_state.bad == 0)
@@ -87,17 +89,40 @@ def read_episodes(
         raise LogError("the log has no usable transition")
 
     # Where each episode begins.
-    leads_on = (state.codes[1:] == next_state.codes[:-1]).all(axis=-1)
-    episode, step, unit = _pieces(rows, usable, leads_on)
+    if columns.is_one_shot:
+        episode = np.arange(int(usable.sum()))
+        step = np.zeros_like(episode)
+        unit = None
+    else:
+        leads_on = (state.codes[1:] == next_state.codes[:-1]).all(axis=-1)
+        episode, step, unit = _pieces(rows, usable, leads_on)
     return Episodes(
         state=indices_of(state, usable, states, "state"),
         action=indices_of(action, usable, actions, "action"),
-        next_state=indices_of(next_state, usable, states, "next state"),
+        next_state=indices_of(_named_outcome(next_state, columns), usable, states, "next state"),
         episode=episode,
         step=step,
         propensity=None if propensity is None else _propensities(rows, usable, propensity),
         unit=unit,
+        reward=_rewards(rows, usable, columns.reward) if columns.reward else None,
     )
+
+
+def _named_outcome(part: Part, columns: Columns) -> Part:
+    """The next state, with the labels of outcomes as the states have them."""
+    if not columns.outcome or not columns.prefixed_outcome:
+        return part
+    (labels,) = part.labels
+    named: list[Label] = [outcome_label(columns.outcome, label) for label in labels]
+    return Part(part.codes, [named])
+
+
+def _rewards(rows: pa.Table, usable: BoolArray, name: str) -> FloatArray:
+    """Reward of each usable record."""
+    values = numbers_of(rows, "reward")[usable]
+    if not np.isfinite(values).all():
+        raise LogError(f"the reward column {name!r} has infinite values; correct them")
+    return values
 
 
 def _sorted_rows(table: Any, columns: Columns, propensity: str | None) -> tuple[pa.Table, Columns]:
@@ -113,9 +138,13 @@ def _sorted_rows(table: Any, columns: Columns, propensity: str | None) -> tuple[
         _require_numbers(frame, propensity)
         raw = (propensity,)
     prepared, columns, _ = prepare(frame, columns, raw=raw)
+    order = [*label_names(columns), *(f"raw {name}" for name in raw)]
+    if columns.reward:
+        order.append("reward")
+    if columns.is_one_shot:
+        return prepared.sort(order).collect(backend="pyarrow").to_native(), columns
     has_place = ~nw.col("episode").is_null() & ~nw.col("instant").is_null()
-    order = ["episode", "instant", "status", *label_names(columns)]
-    order += [f"raw {name}" for name in raw]
+    order = ["episode", "instant", "status", *order]
     descending = [name == "status" for name in order]
     rows = prepared.filter(has_place).sort(order, descending=descending)
     return rows.collect(backend="pyarrow").to_native(), columns
@@ -199,6 +228,11 @@ def _propensities(rows: pa.Table, usable: BoolArray, name: str) -> FloatArray:
     bad = usable & ~((values > 0) & (values <= 1))
     if bad.any():
         row = int(bad.argmax())
+        if "episode" not in rows.column_names:
+            raise LogError(
+                f"the propensity column {name!r} is {values[row]:g} in a record; "
+                "it must lie in (0, 1]"
+            )
         episode = rows.column("episode")[row].as_py()
         moment = rows.column("instant")[row]
         raise LogError(

@@ -96,6 +96,7 @@ _KINDS = (
     *_label_kinds("state", "state"),
     *_label_kinds("action", "action"),
     *_label_kinds("next-state", "next state"),
+    *_label_kinds("outcome", "outcome"),
     FindingKind(
         "gap",
         "Records whose next record comes later than max_gap. They have no next state and are "
@@ -129,6 +130,20 @@ _KINDS = (
         "Records without an age, although weights fall with age. They are left out.",
         "{records} without an age left out",
         "Fill the gaps",
+    ),
+    FindingKind(
+        "missing-reward",
+        "Records without a reward, in a log with a reward column. They are left out.",
+        "{records} without a reward left out",
+        "Fill the gaps, or drop those records",
+    ),
+    FindingKind(
+        "one-episode",
+        "The log has a time and neither an episode nor a next-state column: all records are one "
+        "episode. They are counted, and judged as if they did not depend on each other.",
+        "no episode column: {records} taken as one episode",
+        "Name the episode column if the log has several; a single series shows little about how "
+        "much its records depend on each other",
     ),
     FindingKind(
         "after-terminal",

@@ -135,6 +135,7 @@ def is_plain(columns: Columns) -> bool:
         columns.episode,
         columns.time,
         columns.bins,
+        columns.reward,
     )
     return is_single and not any(others)
 

@@ -17,6 +17,7 @@ each state and take each action there (`grouped_visits`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import IntEnum
 from functools import reduce
 from math import isfinite, log
@@ -47,6 +48,7 @@ class Status(IntEnum):
     NO_EPISODE = 4
     NO_TIME = 5
     NO_AGE = 6
+    NO_REWARD = 7
 
     @property
     def literal(self) -> nw.Expr:
@@ -86,6 +88,7 @@ def prepare(
     """
     schema = frame.collect_schema()
     require_columns(columns, [name for name in schema if name != ROW])
+    columns = _with_outcome(frame, columns, schema)
     columns = with_quantiles(frame, columns, _values_to_cut(columns, schema))
     decay = _decay_of(frame, columns, schema, as_of)
 
@@ -100,7 +103,7 @@ def prepare(
 
     # Find the next state and the status of each record.
     status = Status.FOLLOWED.literal
-    if not columns.next_state and chained:
+    if columns.is_chained and chained:
         next_parts = {f"next {i}": f"state {i}" for i in range(len(columns.state))}
         order = [name for name in parts if name not in ("episode", "instant")] if ties else []
         is_late = None
@@ -111,7 +114,13 @@ def prepare(
     if columns.age:
         ageless = nw.col("decayed").is_null()
         status = nw.when(ageless).then(Status.NO_AGE.literal).otherwise(status)
-    return frame.with_columns(status=status), columns, decay
+    frame = frame.with_columns(status=status)
+    if columns.reward:
+        # The last record of an episode may lack a reward: it is no transition.
+        is_rewardless = Status.FOLLOWED.holds & nw.col("reward").is_null()
+        status = nw.when(is_rewardless).then(Status.NO_REWARD.literal).otherwise(nw.col("status"))
+        frame = frame.with_columns(status=status)
+    return frame, columns, decay
 
 
 def grouped(
@@ -132,10 +141,16 @@ def label_names(columns: Columns) -> list[str]:
     """The parts that hold labels. Records that agree in them, and in their status, are a group."""
     names = [f"state {i}" for i in range(len(columns.state))]
     names += [f"action {i}" for i in range(len(columns.action))]
-    names += [f"next {i}" for i in range(len(columns.state))]
+    names += next_names(columns)
     if columns.task:
         names.append("task")
     return names
+
+
+def next_names(columns: Columns) -> list[str]:
+    """The parts that hold the next state, or the outcome."""
+    num_fields = 1 if columns.outcome else len(columns.state)
+    return [f"next {i}" for i in range(num_fields)]
 
 
 # Columns of a log.
@@ -154,6 +169,19 @@ def _numeric(name: str, schema: Schema, role: str) -> nw.Expr:
         return nw.when(~value.is_nan()).then(value) if dtype.is_float() else value
     _require_date(name, dtype, role)
     return _seconds_since_1970(nw.col(name))
+
+
+def _reward(name: str, schema: Schema) -> nw.Expr:
+    """A column of rewards as numbers; booleans are 0 and 1. Not-a-number is missing."""
+    dtype = schema[name]
+    if dtype == nw.Boolean:
+        return nw.col(name).cast(nw.Int64).cast(nw.Float64)
+    if not dtype.is_numeric():
+        raise LogError(
+            f"the reward column {name!r} must hold numbers, not {dtype}; "
+            "if its values are labels, name it as the outcome"
+        )
+    return _numeric(name, schema, "reward")
 
 
 def _require_date(name: str, dtype: nw.dtypes.DType, role: str) -> None:
@@ -253,6 +281,36 @@ def _values_to_cut(columns: Columns, schema: Schema) -> dict[str, nw.Expr]:
     return {name: _numeric(name, schema, "binned") for name in names}
 
 
+def _with_outcome(
+    frame: nw.LazyFrame[Any],
+    columns: Columns,
+    schema: Schema,
+    *,
+    most_values: int = 20,
+    num_bins: int = 10,
+) -> Columns:
+    """The columns with the reward as the outcome, where one-shot decisions have nothing else.
+
+    Parameters
+    ----------
+    most_values : int
+        Different values of a reward up to which each is an outcome: counts, ratings and grades
+        have fewer.
+    num_bins : int
+        Bins of equal frequency of a reward with more values. Deciles show a distribution, and each
+        still has a tenth of the records.
+    """
+    if not columns.is_one_shot or columns.outcome is not None or columns.reward is None:
+        return columns
+    name = columns.reward
+    bins = dict(columns.bins)
+    if name not in bins:
+        values = frame.select(value=_reward(name, schema)).group_by("value").agg(rows=nw.len())
+        if len(collected(values.head(most_values + 1))) > most_values:
+            bins[name] = num_bins
+    return replace(columns, outcome=name, bins=bins)
+
+
 def _decay_of(
     frame: nw.LazyFrame[Any], columns: Columns, schema: Schema, as_of: float | None
 ) -> Decay | None:
@@ -289,6 +347,8 @@ def _label_parts(columns: Columns, schema: Schema) -> dict[str, nw.Expr]:
         parts[f"action {i}"] = label(name, name)
     for i, name in enumerate(columns.next_state):
         parts[f"next {i}"] = label(name, columns.state[i])
+    if columns.outcome:
+        parts["next 0"] = label(columns.outcome, columns.outcome)
     if columns.task:
         parts["task"] = nw.col(columns.task)
     return parts
@@ -312,7 +372,9 @@ def _bin_of(value: nw.Expr, bins: Bins) -> nw.Expr:
 
 
 def _order_parts(columns: Columns, schema: Schema) -> dict[str, nw.Expr]:
-    """Episode, and instant where the log has both."""
+    """Episode, and instant where the log has both. A series is one episode."""
+    if columns.is_series and columns.time:
+        return {"episode": nw.lit(0), "instant": _instant(columns.time, schema)}
     if not columns.episode:
         return {}
     episode = nw.col(columns.episode)
@@ -333,6 +395,8 @@ def _number_parts(columns: Columns, schema: Schema, decay: Decay | None) -> dict
     if columns.age and decay:
         since = _numeric(columns.age, schema, "age") - decay.as_of
         parts["decayed"] = (since * (log(2) / decay.half_life)).exp()
+    if columns.reward:
+        parts["reward"] = _reward(columns.reward, schema)
     return parts
 
 
@@ -410,7 +474,7 @@ def _with_lead(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
 def _sums(columns: Columns, decay: Decay | None) -> list[nw.Expr]:
     """Rows, records, weights, squared weights, and what reveals bad counts and weights."""
     sums = [nw.len().alias("rows")]
-    if not columns.next_state:
+    if columns.is_chained:
         sums.append(_is_tie().cast(nw.Int64).sum().alias("ties"))
 
     count = nw.col("count")
@@ -430,7 +494,20 @@ def _sums(columns: Columns, decay: Decay | None) -> list[nw.Expr]:
         times = count if columns.count else nw.lit(1.0)
         sums.append((times * each).sum().alias("sum of weights"))
         sums.append((times * each * each).sum().alias("sum of squares"))
+    if columns.reward:
+        reward = nw.col("reward")
+        weighted = _weighted(columns, decay, reward)
+        sums.append(weighted.sum().alias("sum of rewards"))
+        sums.append((weighted * reward).sum().alias("sum of squared rewards"))
     return sums
+
+
+def _weighted(columns: Columns, decay: Decay | None, values: nw.Expr) -> nw.Expr:
+    """Values of records, times the number and the weight of the records."""
+    each = _weight_of_record(columns, decay)
+    if columns.count:
+        values = nw.col("count") * values
+    return values if each is None else each * values
 
 
 def _weight_of_record(columns: Columns, decay: Decay | None) -> nw.Expr | None:
@@ -491,6 +568,13 @@ def _fold_sums(columns: Columns, decay: Decay | None) -> list[nw.Expr]:
             squares = nw.when(is_inside).then(times * each * each).sum()
             sums.append(weight.alias(f"weights of {fold}"))
             sums.append(squares.alias(f"squares of {fold}"))
+        if columns.reward:
+            reward = nw.col("reward")
+            weighted = _weighted(columns, decay, reward)
+            rewards = nw.when(is_inside).then(weighted).sum()
+            squared = nw.when(is_inside).then(weighted * reward).sum()
+            sums.append(rewards.alias(f"rewards of {fold}"))
+            sums.append(squared.alias(f"squared rewards of {fold}"))
     return sums
 
 
@@ -590,8 +674,11 @@ def bad_labels(columns: Columns, schema: Schema) -> dict[str, list[nw.Expr]]:
     parts = {
         "state": ("state", columns.state),
         "action": ("action", columns.action),
-        "next-state": ("next", columns.state),
     }
+    if columns.outcome:
+        parts["outcome"] = ("next", (columns.outcome,))
+    else:
+        parts["next-state"] = ("next", columns.state)
     conditions: dict[str, list[nw.Expr]] = {}
     for part, (prefix, names) in parts.items():
         missing = []

@@ -46,6 +46,8 @@ def count_transitions(
     as_of: float | None = None,
     bins: GivenBins | None = None,
     text_labels: bool = True,
+    reward: str | None = None,
+    outcome: str | None = None,
 ) -> TransitionCounts:
     """Count the transitions of a log, wherever it is.
 
@@ -89,6 +91,8 @@ def count_transitions(
         half_life=half_life,
         bins=bins,
         text_labels=text_labels,
+        reward=reward,
+        outcome=outcome,
     )
     found = read_log(table, columns, as_of=as_of, episodes=False)
     warn_of(found, stacklevel=3)
@@ -127,7 +131,7 @@ def read_log(
         # Sorting by time alone is faster; where times repeat, sort by the labels too.
         prepared, known, decay = prepare(frame, columns, as_of, ties=False)
         groups = collect_groups(prepared, known, decay, episodes=episodes)
-        if not columns.next_state and pc.sum(groups.column("ties")).as_py():
+        if columns.is_chained and pc.sum(groups.column("ties")).as_py():
             prepared, known, decay = prepare(frame, columns, as_of, ties=True)
             groups = collect_groups(prepared, known, decay, episodes=episodes)
         reading, split = decode(groups, known, decay, more=more, episodes=episodes)

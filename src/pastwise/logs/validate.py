@@ -87,7 +87,7 @@ def validate_log(table: Any, columns: Columns) -> Validation:
         counted_log, split = decode(collect_groups(prepared, columns, decay), columns, decay)
         found = with_episodes(counted_log, split, frame, prepared, decay)
         conditions = _conditions(columns, prepared.collect_schema())
-        if len(found.counts.terminal):
+        if len(found.counts.terminal) and not columns.is_one_shot:
             leaves = leaves_terminal(columns, found.counts)
             conditions["after-terminal"] = Status.FOLLOWED.holds & leaves
         findings = []
@@ -98,7 +98,7 @@ def validate_log(table: Any, columns: Columns) -> Validation:
             findings.append(finding)
         if columns.next_state:
             findings += _out_of_order(prepared, columns, raw)
-        else:
+        elif columns.episode:
             findings += _single_records(prepared, raw)
     findings += _dead_ends(found.counts)
     return Validation(

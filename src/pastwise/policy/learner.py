@@ -23,6 +23,7 @@ from pastwise._numerics.threads import Lock
 from pastwise.data.conditions import Condition
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.episodes import EpisodeSummary
+from pastwise.data.live_counts import require_reward
 from pastwise.data.regions import Region
 from pastwise.data.space import Label, checked_label
 from pastwise.errors import (
@@ -50,6 +51,7 @@ from pastwise.goals.ideal import IdealModel
 from pastwise.goals.utility import Utility
 from pastwise.logs.columns import Columns
 from pastwise.logs.findings import Finding, counted
+from pastwise.logs.outcomes import follows
 from pastwise.logs.rows import Row
 from pastwise.methods.base import RECORDS, AnyMethod
 from pastwise.methods.registry import ALTERNATIVES, DEFAULT, create
@@ -264,10 +266,11 @@ class TransferLearner:
         self,
         state: Label | Row,
         action: Label,
-        next_state: Label | Row,
+        next_state: Label | Row | None = None,
         *,
         weight: float = 1.0,
         date: float | None = None,
+        reward: float | None = None,
     ) -> Self:
         """Learn from one more record; the same as refitting with it, up to rounding.
 
@@ -280,12 +283,15 @@ class TransferLearner:
         ----------
         state, action, next_state : labels
             A state may also be a raw value, where it is a bin of one column, or a row: the values
-            of the state's columns by name.
+            of the state's columns by name. The next state of a one-shot decision is its outcome;
+            leave it out where that is the reward.
         weight : float
         date : float, optional
             When the record was made, in the unit of the age column or, for dates, in seconds since
             1970. Needed if weights fall with age, and only then. A date later than that of all
             records so far makes them older: everything is learned again from the counts.
+        reward : float, optional
+            Reward of the record. Needed if the log has rewards, and only then.
         """
         if not isinstance(weight, Real) or not 0 < float(weight) < np.inf:
             raise ParameterError(f"a weight must be finite and positive, not {weight!r}")
@@ -293,6 +299,8 @@ class TransferLearner:
         with self._learning:
             policy = self._fitted
             counts = policy.log
+            require_reward(reward, counts.has_rewards)
+            next_state = follows(policy.columns, counts.states, next_state, reward)
             state = checked_label(policy.reader.label(state))
             next_state = checked_label(policy.reader.label(next_state))
             if counts.tasks is not None:
@@ -312,7 +320,9 @@ class TransferLearner:
             )
             is_later = decay is not None and decay.as_of > _as_of(counts)
             if is_later or not are_known:
-                record = one_record(state, action, next_state, counts, weight)
+                record = one_record(
+                    state, action, next_state, counts, weight, reward, policy.columns
+                )
                 return self.merge(replace(record, decay=decay))
 
             # The weight as of the date of the log.
@@ -322,6 +332,7 @@ class TransferLearner:
                 counts.actions.index(action),
                 counts.states.index(next_state),
                 float(weight) * age_factor,
+                reward,
             )
         return self
 

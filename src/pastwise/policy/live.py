@@ -17,8 +17,11 @@ import numpy as np
 from pastwise._numerics.checks import require_whole_number
 from pastwise._numerics.threads import Lock
 from pastwise.data.counts import Decay, TransitionCounts
+from pastwise.data.live_counts import require_reward
 from pastwise.data.space import Label, Space, checked_label
 from pastwise.errors import LogWarning, ParameterError, UnknownLabelError
+from pastwise.logs.columns import Columns
+from pastwise.logs.outcomes import follows
 from pastwise.logs.rows import Row, is_row
 from pastwise.methods.base import LiveRows, PlannedRows, acting_for
 from pastwise.policy.rule import known_index
@@ -91,8 +94,13 @@ class LivePolicy:
         self._num_states = len(counts.states)
         self._num_actions = len(counts.actions)
 
-        # Number of records since the last `take`, by flat index of the transition.
+        # Number of records since the last `take`, by flat index of the transition; and the sums of
+        # their rewards and of the squares of these.
+        columns = policy.columns
+        self._is_one_shot = columns is not None and columns.is_one_shot
+        self._has_rewards = counts.has_rewards
         self._seen: dict[int, int] = {}
+        self._earned: dict[int, tuple[float, float]] = {}
 
     def decide(self, state: Label | Row) -> Label:
         """Sample an action from the rule of a state.
@@ -121,25 +129,49 @@ class LivePolicy:
                 return action
         return self._actions[row.index(max(row))]  # only rounding leads here
 
-    def observe(self, state: Label | Row, action: Label, next_state: Label | Row) -> None:
+    def observe(
+        self,
+        state: Label | Row,
+        action: Label,
+        next_state: Label | Row | None = None,
+        *,
+        reward: float | None = None,
+    ) -> None:
         """Learn from one record; states may be raw values or rows, as for `decide`.
 
         A record that leaves a terminal state is left out, with a warning. So is a record with a
         value that can be in no state, since it is missing or outside the bins. A new label is
         learned: the method then starts again on all records, which takes as long as learning did.
+
+        Parameters
+        ----------
+        state, action, next_state
+            The next state of a one-shot decision is its outcome; leave it out where that is the
+            reward.
+        reward : float, optional
+            Reward of the record. Needed if the log has rewards, and only then. A goal that
+            maximises the reward goes on with the mean rewards that it was learned with, until the
+            learner takes in what was observed.
         """
+        if self._has_rewards or self._is_one_shot or reward is not None or next_state is None:
+            require_reward(reward, self._has_rewards)
+            states = self._counts.states
+            next_state = follows(self._policy.columns, states, next_state, reward)
         try:
             s = self._origin_index[state]
             a = self._action_index[action]
             n = self._state_index[next_state]
         except (KeyError, TypeError):
-            found = self._look_up(state, action, next_state)
+            found = self._look_up(state, action, next_state, reward)
             if found is None:
                 return
             s, a, n = found
         self._rows.observe(s, a, n)
         key = (s * self._num_actions + a) * self._num_states + n
         self._seen[key] = self._seen.get(key, 0) + 1
+        if reward is not None:
+            earned, squared = self._earned.get(key, (0.0, 0.0))
+            self._earned[key] = (earned + reward, squared + reward * reward)
 
     def rule(self, state: Label | Row) -> dict[Label, float]:
         """The rule that the next decision in a state is sampled from; asking changes nothing."""
@@ -164,6 +196,7 @@ class LivePolicy:
         self._taken = recent if self._taken is None else self._taken + recent
         self._earlier = None
         self._seen = {}
+        self._earned = {}
         return replace(observed, decay=decay)
 
     def _recent(self) -> TransitionCounts:
@@ -181,7 +214,14 @@ class LivePolicy:
             key % len(states),
         )
         sums = (records, weight, weight)
-        return TransitionCounts.from_groups(states, actions, index, sums, decay=self._counts.decay)
+        rewards = None
+        if self._has_rewards:
+            earned = np.array(list(self._earned.values())).reshape(-1, 2)
+            rewards = (earned[:, 0], earned[:, 1])
+        observed = TransitionCounts.from_groups(
+            states, actions, index, sums, decay=self._counts.decay, rewards=rewards
+        )
+        return observed.ending_in(self._counts.terminal) if self._is_one_shot else observed
 
     def _row(self, state: Label | Row) -> list[float]:
         """Numbers proportional to the rule of a state: [A]."""
@@ -198,7 +238,7 @@ class LivePolicy:
             self._state_index[state] = index
 
     def _look_up(
-        self, state: Label | Row, action: Label, next_state: Label | Row
+        self, state: Label | Row, action: Label, next_state: Label | Row, reward: float | None
     ) -> tuple[int, int, int] | None:
         """Indices of a record that the loop has not used so; None if nothing more is to be done."""
         reader = self._policy.reader
@@ -221,7 +261,7 @@ class LivePolicy:
         a = self._counts.actions.find(action)
         n = self._counts.states.find(destination)
         if s is None or a is None or n is None:
-            self._grow(origin, action, destination)
+            self._grow(origin, action, destination, reward)
             return None
 
         # Known labels are found at once the next time.
@@ -231,9 +271,11 @@ class LivePolicy:
         self._action_index[action] = a
         return s, a, n
 
-    def _grow(self, state: Label, action: Label, next_state: Label) -> None:
+    def _grow(self, state: Label, action: Label, next_state: Label, reward: float | None) -> None:
         """Learn a record of which some labels are new: from all records, over all labels."""
-        record = one_record(state, action, next_state, self._counts, 1.0)
+        record = one_record(
+            state, action, next_state, self._counts, 1.0, reward, self._policy.columns
+        )
         new = self._recent() + replace(record, decay=self._counts.decay)
         counts = self._counts + new if self._taken is None else self._counts + self._taken + new
         policy = replace(
@@ -265,17 +307,29 @@ def dated(decay: Decay | None, date: float | None) -> Decay | None:
 
 
 def one_record(
-    state: Label, action: Label, next_state: Label, counts: TransitionCounts, weight: float
+    state: Label,
+    action: Label,
+    next_state: Label,
+    counts: TransitionCounts,
+    weight: float,
+    reward: float | None = None,
+    columns: Columns | None = None,
 ) -> TransitionCounts:
-    """Counts of a single record of which some labels are new; the others keep their spelling."""
+    """Counts of a single record of which some labels are new; the others keep their spelling.
+
+    A new outcome of a one-shot decision is a terminal state.
+    """
     state = _known_spelling(counts.states, state)
     action = _known_spelling(counts.actions, action)
     next_state = _known_spelling(counts.states, next_state)
     states = Space.sorted({state, next_state}, counts.states.fields)
     actions = Space((action,), counts.actions.fields)
-    return TransitionCounts.from_records(
-        states.indices([state]), [0], states.indices([next_state]), states, actions, weight
+    record = TransitionCounts.from_records(
+        states.indices([state]), [0], states.indices([next_state]), states, actions, weight, reward
     )
+    if columns is not None and columns.is_one_shot:
+        return record.ending_in(states.indices([next_state]))
+    return record
 
 
 def _known_spelling(space: Space, label: Label) -> Label:

@@ -166,11 +166,18 @@ class PolicyState:
         with self._lock:
             return self._live.counts()
 
-    def observe(self, state: int, action: int, next_state: int, weight: float) -> None:
+    def observe(
+        self,
+        state: int,
+        action: int,
+        next_state: int,
+        weight: float,
+        reward: float | None = None,
+    ) -> None:
         """Take in one record, given by index."""
         method = self.settings.method
         with self._lock:
-            self._live.add(state, action, next_state, weight)
+            self._live.add(state, action, next_state, weight, reward)
             self._observed += 1
             self.known_plan = None
             if self._memory is None:
