@@ -149,7 +149,7 @@ def decisions_for(
         See `logs.row_tables.find_states`.
     on_unseen : "refuse" or "prior", optional
         What to do with a row that no state matches: an error, or the prior with a warning. By
-        default what the learner was told.
+        default as given to the learner.
     stacklevel : int
         Where the warning points; by default at the caller of the function that calls this one.
     """
