@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pastwise.data.bins import Bins
 from pastwise.policy.learner import load
 from tests.helpers.command import Shell, shell_of
 
@@ -91,7 +92,9 @@ def test_retarget_with_and_without_the_log(shell: Shell) -> None:
     assert shell(*target, "--log", "log.csv").code == 0
     columns = load("new.safetensors").columns_
     assert columns is not None
-    assert 3.0 in columns.bins["wage"]  # type: ignore[operator]
+    bins = columns.bins["wage"]
+    assert isinstance(bins, Bins)
+    assert 3.0 in bins.edges
 
 
 @pytest.mark.parametrize(
