@@ -10,9 +10,10 @@ from typing import Any
 
 from pastwise import __version__
 from pastwise.data.regions import Point
-from pastwise.errors import listed
+from pastwise.errors import ParameterError, listed
 from pastwise.logs.columns import Columns
 from pastwise.logs.findings import counted
+from pastwise.methods.registry import to_settings
 from pastwise.policy.export import Export, words_of
 from pastwise.policy.learner import TransferLearner
 from pastwise.policy.summary import PolicySummary, QuickVerdict
@@ -106,7 +107,7 @@ class PolicyCard:
             title=title,
             checksum=checksum,
             version=__version__,
-            method=f"{learner.method_.name}, {learner.method_!r}",
+            method=_method(learner),
             goal=repr(learner.goal).removeprefix("Goal: "),
             data=_data(learner),
             states=states,
@@ -131,6 +132,20 @@ class PolicyCard:
         content["limits"] = list(self.limits)
         content["verdict"] = None if self.verdict is None else self.verdict.to_dict()
         return content
+
+
+def _method(learner: TransferLearner) -> str:
+    """Name and hyper-parameters of the method; of a method that is not registered, its name."""
+    method = learner.method_
+    try:
+        settings = to_settings(method)
+    except ParameterError:
+        return method.name
+    parameters = []
+    for name, value in settings.items():
+        if name != "name" and value is not None:
+            parameters.append(f"{name} {value}")
+    return f"{method.name} ({', '.join(parameters)})" if parameters else method.name
 
 
 def _states(export: Export, min_records: int) -> tuple[CardState, ...]:

@@ -1,8 +1,8 @@
 """Policies for places without pastwise: what to export, and as JSON.
 
-Every state is a *region* of the raw columns (`data.regions`), whatever it was made from: a plain
-label is a point, a bin an interval, a leaf of a partition several of these. So every format is
-written from the same few things: the regions, the rule, and how many records it rests on.
+Any state is a *region* of the raw columns (`data.regions`): a plain label is a point, a bin an
+interval, a leaf of a partition several of these. So every format is written from the same few
+things: the regions, the rule, and how many records it rests on.
 `export_sql`, `export_python`, `export_xlsx` and `export_onnx` write them.
 """
 
