@@ -2,33 +2,48 @@
 
 from __future__ import annotations
 
-from pastwise._display import MAX_ROWS, number_table, rule_table
+from pastwise._display import MAX_LABEL, Table, number_table
+
+TABLE = Table(
+    columns=("state", "best action", "prob."),
+    rows=(("cold", "heat", "0.750"), ("mild", "wait", "0.250")),
+    labels=(0, 1),
+    caption="What is advised",
+    note="… and 3 more states",
+    dimmed=(False, True),
+    shades={2: [0.75, 0.25]},
+)
 
 
-def test_cells_of_a_rule_are_darker_for_more_probable_actions() -> None:
-    shown = rule_table({"cold": {"heat": 0.75, "wait": 0.25}}, [False], 1)
-    assert shown == (
-        "<table><thead><tr><th></th><th>heat</th><th>wait</th></tr></thead>"
-        '<tbody><tr style="opacity:1"><th>cold</th>'
-        '<td style="background:rgba(0,114,178,0.750);color:white">0.750</td>'
-        '<td style="background:rgba(0,114,178,0.250);color:black">0.250</td></tr></tbody></table>'
-    )
+def test_plain_text_aligns_labels_left_and_numbers_right() -> None:
+    assert str(TABLE).splitlines() == [
+        "What is advised",
+        "state  best action  prob.",
+        "cold   heat         0.750",
+        "mild   wait         0.250",
+        "… and 3 more states",
+    ]
 
 
-def test_long_rule_says_what_it_leaves_out() -> None:
-    number = MAX_ROWS + 1
-    rule = {f"s{i}": {"a": 1.0} for i in range(number)}
-    shown = rule_table(rule, [True] * number, number)
-    assert "<caption>the first 200 of 201 states</caption>" in shown
-    assert shown.count("<tr") == 1 + MAX_ROWS
-    assert shown.count("opacity:0.45") == MAX_ROWS
+def test_html_shades_probabilities_and_dims_rows() -> None:
+    shown = TABLE.to_html()
+    assert shown.startswith("<p>What is advised</p><table>")
+    assert shown.endswith("</table><p>… and 3 more states</p>")
+    assert "background:rgba(0,114,178,0.750);color:white" in shown  # white on dark blue only:
+    assert 'background:rgba(0,114,178,0.250)">' in shown  # elsewhere the page's own colour
+    assert shown.count("opacity") == 1
 
 
-def test_rule_that_is_shown_in_full_needs_no_caption() -> None:
-    rule = {f"s{i}": {"a": 1.0} for i in range(MAX_ROWS)}
-    shown = rule_table(rule, [True] * MAX_ROWS, MAX_ROWS)
-    assert "<caption>" not in shown
-    assert shown.count("<tr") == 1 + MAX_ROWS
+def test_labels_in_tables_are_data_and_nothing_else() -> None:
+    hostile = Table(("<b>",), (("<script>x</script>",), ("\x1b[2J",), ("a" * 500,)))
+    shown = hostile.to_html()
+    assert "<script>" not in shown
+    assert "&lt;script&gt;" in shown
+    assert "<b>" not in shown
+    assert len(shown) < 1000
+    text = str(hostile)
+    assert "\x1b" not in text
+    assert max(len(line) for line in text.splitlines()) == MAX_LABEL
 
 
 def test_numbers_stand_under_a_sentence() -> None:
@@ -38,9 +53,3 @@ def test_numbers_stand_under_a_sentence() -> None:
         "<table><thead><tr><th></th><th>mean</th><th>low</th></tr></thead>"
         "<tbody><tr><th>new</th><td>0.1235</td><td>1e-07</td></tr></tbody></table>"
     )
-
-
-def test_labels_are_escaped() -> None:
-    shown = rule_table({"<b>": {"a & b": 1.0}}, [False], 1)
-    assert "<th>&lt;b&gt;</th>" in shown
-    assert "<th>a &amp; b</th>" in shown

@@ -1,51 +1,170 @@
-"""Tables of results for notebooks: small pieces of HTML, and data frames of the user's library."""
+"""Results for a reader: tables of text and HTML, and data frames of the user's library."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from importlib.util import find_spec
-from itertools import islice
 from typing import Any
+from unicodedata import category
 
-MAX_ROWS = 200
-"""Most states that a table shows; more make a notebook slow to scroll."""
+from pastwise.errors import shortened
+
+MAX_ROWS = 20
+"""Rows that a table shows unless more are requested: a screen of them."""
+
+MAX_LABEL = 40
+"""Characters of a label that a table of plain text shows: two such columns fit into a line."""
+
+NOTHING = "–"
+"""What a cell shows that has no value."""
+
+BIDIRECTIONAL = frozenset(
+    "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+)
+"""Characters that change the direction of text, so that it reads other than it is."""
+
+HIDDEN = frozenset({"Cc", "Cs", "Zl", "Zp"})
+"""Unicode categories of control characters, surrogates, and separators of lines and paragraphs."""
 
 
-def rule_table(
-    rule: Mapping[str, Mapping[str, float]], is_weak: Sequence[bool], num_states: int
-) -> str:
-    """A decision rule as an HTML table; the more probable the action, the darker its cell.
+@dataclass(frozen=True)
+class Table:
+    """A small table for a reader, as plain text or HTML; `report.terminal` shows it in colour.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    rows : tuple of tuples of str
+        A cell for each column.
+    labels : tuple of int
+        The columns that hold labels, which are text; the others hold numbers.
+    caption : str
+        What the table shows; may be empty.
+    note : str
+        What it leaves out; may be empty.
+    dimmed : tuple of bool
+        Rows that rest on little; empty if none does.
+    shades : column -> [rows]
+        Probabilities by which the cells of a column are shaded.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    labels: tuple[int, ...] = (0,)
+    caption: str = ""
+    note: str = ""
+    dimmed: tuple[bool, ...] = ()
+    shades: Mapping[int, Sequence[float]] = field(default_factory=dict)
+
+    def is_dimmed(self, row: int) -> bool:
+        """Whether a row rests on little."""
+        return bool(self.dimmed) and self.dimmed[row]
+
+    def __str__(self) -> str:
+        """The table as plain text."""
+        lines = [self.caption] if self.caption else []
+
+        # Cells, of bounded length, and the width of each column.
+        cells = [[cut(printable(name)) for name in self.columns]]
+        cells += [[cut(printable(cell)) for cell in row] for row in self.rows]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
+
+        # Labels to the left, numbers to the right.
+        for row in cells:
+            aligned = []
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True)):
+                aligned.append(cell.ljust(width) if i in self.labels else cell.rjust(width))
+            lines.append("  ".join(aligned).rstrip())
+        if self.note:
+            lines.append(self.note)
+        return "\n".join(lines)
+
+    def to_html(self) -> str:
+        """The table as a small piece of HTML without scripts, which suits light and dark pages."""
+        body = []
+        for number, row in enumerate(self.rows):
+            opacity = ' style="opacity:0.5"' if self.is_dimmed(number) else ""
+            cells = "".join(self._html_cell(number, i, cell) for i, cell in enumerate(row))
+            body.append(f"<tr{opacity}>{cells}</tr>")
+        names = []
+        for i, name in enumerate(self.columns):
+            names.append(f'<th style="text-align:{self._side(i)}">{escape(name)}</th>')
+        head = f"<thead><tr>{''.join(names)}</tr></thead>"
+        table = f"<table>{head}<tbody>{''.join(body)}</tbody></table>"
+        above = paragraph(self.caption) if self.caption else ""
+        below = paragraph(self.note) if self.note else ""
+        return f"{above}{table}{below}"
+
+    def _side(self, column: int) -> str:
+        return "left" if column in self.labels else "right"
+
+    def _html_cell(self, row: int, column: int, text: str) -> str:
+        """A cell; a shaded one is blue, with white text where the shade is dark."""
+        style = f"text-align:{self._side(column)}"
+        if column in self.shades:
+            shade = self.shades[column][row]
+            style += f";background:rgba(0,114,178,{shade:.3f})"
+            if shade > 0.6:
+                style += ";color:white"
+        return f'<td style="{style}">{escape(shortened(text, 200))}</td>'
+
+
+def more_of(total: int, shown: int, noun: str) -> str:
+    """What a table leaves out, in words; empty if nothing.
+
+    >>> more_of(700, 20, "state"), more_of(21, 20, "state"), more_of(5, 20, "state")
+    ('… and 680 more states', '… and 1 more state', '')
+    """
+    left_out = total - shown
+    if left_out <= 0:
+        return ""
+    return f"… and {left_out:,} more {noun if left_out == 1 else noun + 's'}"
+
+
+def cut(text: str, length: int = MAX_LABEL) -> str:
+    """Text without its middle if it is too long.
+
+    >>> cut("lactate >= 2.3 and map < 65", 16)
+    'lactate …ap < 65'
+    """
+    if len(text) <= length:
+        return text
+    half = length // 2
+    return f"{text[:half]}…{text[len(text) - (length - half - 1) :]}"
+
+
+def printable(text: str, keep: str = "") -> str:
+    r"""Text that does nothing to a terminal but appear on it.
+
+    Labels come from data, and data may hold escape sequences that clear the screen, rename the
+    window, or make a terminal type. Control characters become visible escapes.
 
     Parameters
     ----------
-    rule : states with actions with probabilities
-        At least the first `MAX_ROWS` states; no more are shown.
-    is_weak : [states]
-        Rows with little evidence, which are dimmed.
-    num_states : int
-        Number of states that the rule has in all.
+    text : str
+    keep : str
+        Control characters to leave as they are, such as a new line.
+
+    Examples
+    --------
+    >>> printable("cold\x1b[2J")
+    'cold\\x1b[2J'
+    >>> printable("naïve 冷")
+    'naïve 冷'
     """
-    actions = list(next(iter(rule.values())))
-    shown = islice(rule.items(), MAX_ROWS)
-    rows = []
-    for (state, probabilities), dimmed in zip(shown, is_weak, strict=False):
-        opacity = 0.45 if dimmed else 1
-        cells = "".join(_probability_cell(value) for value in probabilities.values())
-        rows.append(f'<tr style="opacity:{opacity}"><th>{escape(state)}</th>{cells}</tr>')
-
-    caption = ""
-    if num_states > MAX_ROWS:
-        caption = f"<caption>the first {MAX_ROWS} of {num_states:,} states</caption>"
-    return f"<table>{caption}{_head(actions)}<tbody>{''.join(rows)}</tbody></table>"
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_visible(character, keep) for character in text)
 
 
-def _probability_cell(probability: float) -> str:
-    """A cell in a shade of blue, with white text where the shade is dark."""
-    colour = "white" if probability > 0.6 else "black"
-    style = f"background:rgba(0,114,178,{probability:.3f});color:{colour}"
-    return f'<td style="{style}">{probability:.3f}</td>'
+def _visible(character: str, keep: str) -> str:
+    is_hidden = category(character) in HIDDEN or character in BIDIRECTIONAL
+    if not is_hidden or character in keep:
+        return character
+    return character.encode("unicode_escape").decode("ascii")
 
 
 def number_table(rows: Mapping[str, Mapping[str, float | str]], caption: str) -> str:

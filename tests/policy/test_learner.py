@@ -30,7 +30,7 @@ from pastwise.data.bins import Bins
 from pastwise.data.space import Label
 from pastwise.errors import ParameterError, PastwiseError
 from pastwise.methods import TL, FPDLearn, TLExplore
-from pastwise.policy.rule import WEAK
+from pastwise.policy.advice import WEAK
 from pastwise.policy.support import SupportOfState
 from pastwise.theory.similarity import kl_divergence, plain_similarity
 

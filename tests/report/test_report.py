@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from pastwise import Goal, TransferLearner
+from pastwise._display import MAX_ROWS
 from pastwise._numerics.interval import Interval
 from pastwise.data.space import Space
 from pastwise.errors import MissingDependencyError
@@ -18,7 +19,6 @@ from pastwise.evaluation.objections import Objection
 from pastwise.evaluation.verdict import Thresholds
 from pastwise.logs.findings import Finding
 from pastwise.policy.rule import Rule
-from pastwise.policy.support import Support
 from pastwise.report import terminal
 from pastwise.report.figures import (
     MAX_LABEL,
@@ -31,7 +31,6 @@ from pastwise.report.figures import (
     value_plot,
 )
 from pastwise.report.text import markdown_table, write_csv
-from pastwise.theory.learning import StateSupport
 from tests.helpers.evaluations import EVALUATION
 
 
@@ -48,50 +47,37 @@ def test_markdown_tables() -> None:
 # A policy on a terminal.
 
 
-def shown(table: Any, *, colour: bool = False) -> str:
-    """What a wide terminal shows of a table."""
+def shown(table: Any, *, colour: bool = False, width: int = 200) -> str:
+    """What a terminal shows of a table."""
     file = io.StringIO()
     system: Any = "truecolor" if colour else None
     Console(
-        file=file, width=200, force_terminal=colour, color_system=system, highlight=False
+        file=file, width=width, force_terminal=colour, color_system=system, highlight=False
     ).print(table)
     return file.getvalue()
 
 
-def rule_table(
-    rule: dict[str, dict[str, float]],
-    records: list[int] | None = None,
-    similarity: list[float] | None = None,
-) -> Any:
-    """A rule by labels, and the records and the similarity of each state, as a table."""
+def rule_table(rule: dict[str, dict[str, float]], similarity: list[float] | None = None) -> Any:
+    """A rule by labels, and the similarity of each state, as a table."""
     states = Space(tuple(rule))
     actions = Space(tuple(next(iter(rule.values()))))
-    ones = np.ones(len(states))
-    arrays = StateSupport(
-        records=ones if records is None else np.array(records, dtype=float),
-        similarity=ones if similarity is None else np.array(similarity),
-        effective=ones,
-        prior_share=ones,
-    )
     probabilities = np.array([list(row.values()) for row in rule.values()])
-    return terminal.rule_table(
-        Rule(states, actions, probabilities, arrays.similarity), Support(states, arrays), weak=1.0
-    )
+    behind = np.ones(len(states)) if similarity is None else np.array(similarity)
+    return terminal.coloured_table(Rule(states, actions, probabilities, behind).table())
 
 
 RULE = {"cold": {"heat": 0.75, "wait": 0.25}, "mild": {"heat": 0.0, "wait": 1.0}}
 
 
 def small_table() -> Any:
-    return rule_table(RULE, records=[1234, 2], similarity=[0.5, 1.0])
+    return rule_table(RULE, similarity=[0.5, 1.0])
 
 
-def test_a_rule_on_a_terminal_stands_next_to_what_it_rests_on() -> None:
-    lines = shown(small_table()).splitlines()
-    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines]
-    assert ["cold", "0.750", "0.250", "1,234", "0.5"] in rows
-    assert ["mild", "0.000", "1.000", "2", "1"] in rows
-    assert "states" not in shown(small_table())
+def test_a_rule_on_a_terminal_shows_the_best_action_and_the_runner_up() -> None:
+    rows = [line.split() for line in shown(small_table()).splitlines()]
+    assert ["cold", "heat", "0.750", "wait", "0.250", "0.5"] in rows
+    assert ["mild", "wait", "1.000", "–", "1"] in rows
+    assert "more" not in shown(small_table())
 
 
 def test_a_rule_on_a_terminal_is_coloured_by_probability_and_dimmed_by_lack_of_similarity() -> None:
@@ -101,17 +87,36 @@ def test_a_rule_on_a_terminal_is_coloured_by_probability_and_dimmed_by_lack_of_s
         if "cold" in line or "mild" in line
     )
     assert "48;2;0;114;178" in mild  # certainty is deep blue,
-    assert "48;2;63;149;197" in cold  # three quarters of it less so,
-    assert mild.count("48;2;") == 1  # and nothing is on no ground at all
+    assert "48;2;63;149;197" in cold  # three quarters of it less so
     assert "\x1b[2m" in cold
-    assert "\x1b[2" not in mild
+    assert "\x1b[2m" not in mild
 
 
 def test_a_long_rule_on_a_terminal_says_what_it_leaves_out() -> None:
-    text = shown(rule_table({f"s{i}": {"a": 1.0} for i in range(41)}))
-    assert "the first 40 of 41 states" in text
-    assert "s39" in text
-    assert "s40" not in text
+    text = shown(rule_table({f"s{i}": {"a": 1.0} for i in range(MAX_ROWS + 1)}))
+    assert "… and 1 more state" in text
+    assert f"s{MAX_ROWS - 1} " in text
+    assert f"s{MAX_ROWS} " not in text
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("num_actions", [3, 12, 40])
+@pytest.mark.parametrize("num_states", [5, 60, 700])
+def test_numbers_are_whole_on_any_terminal(num_states: int, num_actions: int, width: int) -> None:
+    rng = np.random.default_rng(num_states)
+    actions = [f"give {10 * i} mg" for i in range(num_actions)]
+    rule = {}
+    for i in range(num_states):
+        row = rng.dirichlet(np.ones(num_actions))
+        state = f"lactate >= {i / 10:.1f} and pressure < {60 + i} and ward = B"
+        rule[state] = dict(zip(actions, row.tolist(), strict=True))
+    text = shown(rule_table(rule), width=width)
+    lines = text.splitlines()
+    assert max(len(line) for line in lines) <= width
+    assert len(lines) < 70
+    for state in list(rule)[:5]:
+        best = max(rule[state].values())
+        assert f" {best:.3f} " in text
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ from pastwise.cli.options import (
     read_judging_goals,
     read_past_goals,
     takes,
+    wide_option,
 )
 from pastwise.cli.output import (
     escape_what_cannot_be_shown,
@@ -82,7 +83,7 @@ def validate(log: LogOptions, as_json: bool) -> int:
     Exit code 0: nothing found; 1: findings; 2: nothing can be learned from it.
     """
     from pastwise.logs.validate import validate_log
-    from pastwise.report.terminal import findings_table, validation_line
+    from pastwise.report.terminal import findings_table
 
     columns = log.columns()
     with spinner("Reading"):
@@ -91,7 +92,7 @@ def validate(log: LogOptions, as_json: bool) -> int:
     if as_json:
         print_json(validation)
     else:
-        print_text(validation_line(validation))
+        print_text(validation.sentence)
         if validation.findings:
             print_table(findings_table(validation.findings))
         else:
@@ -166,6 +167,7 @@ def _show_counts(counts: TransitionCounts, output: Path, as_json: bool) -> None:
     help="Leave out the verdict on whether the policy is better than what was done.",
 )
 @margin_option
+@wide_option
 @json_option
 def learn(
     log: LogOptions,
@@ -176,6 +178,7 @@ def learn(
     plots: Path | None,
     no_verdict: bool,
     margin: float | None,
+    wide: bool,
     as_json: bool,
 ) -> int:
     """Learn a policy for a goal from a log, or from counts of one."""
@@ -199,7 +202,7 @@ def learn(
 
     _save(learner, output, plots)
     verdict = None if no_verdict else quick_verdict(learner, margin=margin)
-    _show_policy(PolicySummary.of(learner, verdict), output, as_json)
+    _show_policy(PolicySummary.of(learner, verdict), output, wide, as_json)
     return OK
 
 
@@ -212,6 +215,7 @@ def learn(
     "within a state.",
 )
 @output_option
+@wide_option
 @json_option
 def retarget(
     policy: Path,
@@ -219,6 +223,7 @@ def retarget(
     method: OtherMethodOptions,
     log: str | None,
     output: Path,
+    wide: bool,
     as_json: bool,
 ) -> int:
     """Learn a policy for another goal from the counts in a policy file, without the log."""
@@ -230,7 +235,7 @@ def retarget(
     with goal.explaining_labels(), _reading():
         other = learner.retarget(new_goal, method.create(learner.method_), log=log)
     _save(other, output)
-    _show_policy(PolicySummary.of(other), output, as_json)
+    _show_policy(PolicySummary.of(other), output, wide, as_json)
     return OK
 
 
@@ -238,8 +243,9 @@ def retarget(
 @policy_argument
 @click.argument("log")
 @output_option
+@wide_option
 @json_option
-def update(policy: Path, log: str, output: Path, as_json: bool) -> int:
+def update(policy: Path, log: str, output: Path, wide: bool, as_json: bool) -> int:
     """Learn from one more log, read with the columns and bins of the first."""
     from pastwise.policy.learner import load
     from pastwise.policy.summary import PolicySummary
@@ -248,7 +254,20 @@ def update(policy: Path, log: str, output: Path, as_json: bool) -> int:
     with _reading():
         learner.update(log)
     _save(learner, output)
-    _show_policy(PolicySummary.of(learner), output, as_json)
+    _show_policy(PolicySummary.of(learner), output, wide, as_json)
+    return OK
+
+
+@cli.command(short_help="Show what a policy advises, and what that rests on.")
+@policy_argument
+@wide_option
+@json_option
+def show(policy: Path, wide: bool, as_json: bool) -> int:
+    """Show the best action of each state with its support, the most visited states first."""
+    from pastwise.policy.learner import load
+    from pastwise.policy.summary import PolicySummary
+
+    _show_policy(PolicySummary.of(load(policy)), None, wide, as_json)
     return OK
 
 
@@ -273,16 +292,18 @@ def _save(learner: TransferLearner, output: Path | None, plots: Path | None = No
             learner.save(output)
 
 
-def _show_policy(summary: PolicySummary, output: Path | None, as_json: bool) -> None:
+def _show_policy(summary: PolicySummary, output: Path | None, wide: bool, as_json: bool) -> None:
     """Show a policy with what it rests on, and where it is."""
-    from pastwise.policy.rule import WEAK
-    from pastwise.report.terminal import rule_table
+    from pastwise.report.terminal import coloured_table
 
     if as_json:
         print_json(summary)
         return
     print_text(repr(summary.goal))
-    print_table(rule_table(summary.rule, summary.support, WEAK))
+    table = summary.rule.wide_table() if wide else summary.rule.table()
+    if table.note:
+        table = replace(table, note=f"{table.note}; --wide shows all")
+    print_table(coloured_table(table), wide=wide)
     for warning in summary.warnings:
         print_warning(warning)
     if summary.verdict is not None:
@@ -441,8 +462,9 @@ def _warning_lines() -> Iterator[None]:
 @policy_argument
 @click.argument("state")
 @click.argument("action", required=False)
+@wide_option
 @json_option
-def explain(policy: Path, state: str, action: str | None, as_json: bool) -> int:
+def explain(policy: Path, state: str, action: str | None, wide: bool, as_json: bool) -> int:
     """Explain the probabilities of actions in a state by the records behind them.
 
     A label may begin with a dash; one that looks like an option, such as -h, goes after --.
@@ -453,7 +475,7 @@ def explain(policy: Path, state: str, action: str | None, as_json: bool) -> int:
     if as_json:
         print_json(explanation)
     else:
-        print_text(str(explanation))
+        print_text(explanation.to_text(max_actions=None) if wide else str(explanation))
     return OK
 
 

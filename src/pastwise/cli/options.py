@@ -99,6 +99,9 @@ File = _File(path_type=Path)
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else, to stdout."
 )
+wide_option = click.option(
+    "--wide", is_flag=True, help="Show every state and every action, in lines as long as needed."
+)
 margin_option = click.option(
     "--margin",
     type=float,

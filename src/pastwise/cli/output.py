@@ -11,11 +11,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
+from pastwise._display import printable
 from pastwise.errors import FileError
-from pastwise.report.terminal import printable, shortened
+from pastwise.report.terminal import shortened
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+
+MAX_WIDTH = 100_000
+"""Characters of the longest line of a table: more columns than anybody scrolls through."""
 
 
 class Result(Protocol):
@@ -48,12 +53,24 @@ def print_styled(text: str) -> None:
         click.echo(text)
 
 
-def print_table(table: Table) -> None:
-    """Print a table of rich to stdout."""
+def print_table(table: Table, *, wide: bool = False) -> None:
+    """Print a table of rich to stdout.
+
+    Parameters
+    ----------
+    table : Table
+    wide : bool
+        Never break a line, however narrow the terminal is; for ``less -S`` and for files.
+    """
     from rich.console import Console
 
+    console = Console(highlight=False)
+    if wide:
+        table.min_width = None
+        needed = console.measure(table, options=console.options.update(width=MAX_WIDTH)).maximum
+        console = Console(highlight=False, width=max(console.width, needed))
     with _stdout_errors():
-        Console(highlight=False).print(table)
+        console.print(table)
 
 
 def print_note(text: str) -> None:

@@ -27,6 +27,7 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pastwise._display import MAX_ROWS, Table, more_of, paragraph
 from pastwise._numerics.arrays import (
     BoolArray,
     FloatArray,
@@ -38,7 +39,7 @@ from pastwise._numerics.arrays import (
 )
 from pastwise._numerics.checks import require_memory
 from pastwise.data.records import Transitions
-from pastwise.data.space import Space
+from pastwise.data.space import Space, key_of
 from pastwise.errors import ParameterError
 
 KEY_LIMIT = 2**63
@@ -97,7 +98,7 @@ class Decay:
             ) from None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TransitionCounts:
     """How often, and with what weight, each distinct transition occurred.
 
@@ -154,6 +155,46 @@ class TransitionCounts:
             values = getattr(self, name)
             if values is not None:
                 object.__setattr__(self, name, frozen(values))
+
+    # For a reader
+
+    def __repr__(self) -> str:
+        return (
+            f"TransitionCounts({self.num_records:,} records, {len(self.key):,} transitions, "
+            f"{len(self.states):,} states, {len(self.actions):,} actions)"
+        )
+
+    def __str__(self) -> str:
+        return f"{self!r}\n{self.table()}"
+
+    def _repr_html_(self) -> str:
+        return paragraph(repr(self)) + self.table().to_html()
+
+    def table(self, max_rows: int | None = MAX_ROWS) -> Table:
+        """The most frequent transitions.
+
+        Parameters
+        ----------
+        max_rows : int, optional
+            Number of transitions; None for all.
+        """
+        order = np.argsort(-self.records, kind="stable")[:max_rows]
+        rows = []
+        for i in order.tolist():
+            rows.append(
+                (
+                    key_of(self.states.labels[self.state[i]]),
+                    key_of(self.actions.labels[self.action[i]]),
+                    key_of(self.states.labels[self.next_state[i]]),
+                    f"{self.records[i]:,}",
+                )
+            )
+        return Table(
+            columns=("state", "action", "next state", "records"),
+            rows=tuple(rows),
+            labels=(0, 1, 2),
+            note=more_of(len(self.key), len(rows), "transition"),
+        )
 
     # Counting
 

@@ -339,6 +339,32 @@ class EpisodeSummary:
         )
 
 
+def counted_episodes(number: int, unit: str | None) -> str:
+    """A number of episodes, by the name of the episode column where that is a word.
+
+    >>> counted_episodes(2, "infant"), counted_episodes(1, "patient_id"), counted_episodes(3, "id")
+    ('2 infants', '1 patient', '3 episodes')
+    """
+    return f"{number:,} {episode_noun(unit, number)}"
+
+
+def episode_noun(unit: str | None, number: int = 2) -> str:
+    """What episodes are called: by the name of their column where that is a word.
+
+    >>> episode_noun("day"), episode_noun("company"), episode_noun("persons"), episode_noun("X7")
+    ('days', 'companies', 'persons', 'episodes')
+    """
+    name = (unit or "").replace("_", " ").strip().lower()
+    name = name.removesuffix(" id").removesuffix(" nr").removesuffix(" no")
+    is_word = len(name) >= 3 and name.replace(" ", "").isalpha() and name != "idx"
+    noun = name if is_word else "episode"
+    if number == 1 or noun.endswith("s"):
+        return noun
+    if noun.endswith("y") and noun[-2] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}s"
+
+
 def random_folds(
     counts: TransitionCounts, number: int = NUM_FOLDS, seed: int = 0
 ) -> TransitionCounts:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from pastwise._display import decimals, number_table, paragraph, to_frame
+from pastwise._display import Table, decimals, number_table, paragraph, to_frame
 from pastwise._numerics.interval import Interval
 from pastwise.evaluation.estimate import Estimate
 from pastwise.evaluation.objections import Objection
@@ -55,7 +55,7 @@ class EvaluationSupport:
         return {**asdict(self), "states_by_extrapolation": list(self.states_by_extrapolation)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """Is the rule better than what was done? Values from a log alone, with intervals and a verdict.
 
@@ -333,6 +333,25 @@ class Evaluation:
                 for number in ("mean", "low", "high", "level"):
                     columns[number].append(numbers[number])
         return to_frame(columns, backend or self.backend)
+
+    def __str__(self) -> str:
+        """The verdict, and the values that it rests on."""
+        sentences = [self.sentence, self.alternatives_in_words]
+        digits = self._digits + 1
+        rows = []
+        for name, value in self.values.items():
+            numbers = (value.mean, value.low, value.high)
+            rows.append((name, *(f"{number:.{digits}f}" for number in numbers)))
+        level = f"{100 * self.thresholds.level:g} %"
+        table = Table(
+            columns=("policy", "mean", "low", "high"),
+            rows=tuple(rows),
+            caption=f"{self.measure}: mean and {level} interval",
+        )
+        return "\n".join([*(line for line in sentences if line), str(table)])
+
+    def __repr__(self) -> str:
+        return f"Evaluation: {self.sentence}"
 
     def _repr_html_(self) -> str:
         # Values, with those on the records that were learned from where both are known.

@@ -24,7 +24,13 @@ from pastwise.data.episodes import NUM_FOLDS, EpisodeSummary
 from pastwise.data.space import Label, Space, sort_key
 from pastwise.errors import LabelError, LogError
 from pastwise.logs.columns import Columns
-from pastwise.logs.findings import Finding, counted, finding_of
+from pastwise.logs.findings import (
+    Finding,
+    counted,
+    finding_of,
+    findings_html,
+    findings_text,
+)
 from pastwise.logs.outcomes import outcome_label, whole_numbers
 from pastwise.logs.parquet import Codes, Tally
 from pastwise.logs.query import Status
@@ -78,6 +84,12 @@ class Reading:
     rows: int
     findings: tuple[Finding, ...]
     episodes: EpisodeSummary | None = None
+
+    def __str__(self) -> str:
+        return f"{self.counts}\n{findings_text(self.findings)}"
+
+    def _repr_html_(self) -> str:
+        return self.counts._repr_html_() + findings_html(self.findings)
 
 
 @dataclass(frozen=True)

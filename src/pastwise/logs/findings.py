@@ -6,10 +6,11 @@ that exist, and the reference page that is generated from it cannot drift from t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pastwise._display import Table, paragraph
 from pastwise.errors import shortened
 
 Example = Mapping[str, Any]
@@ -43,6 +44,9 @@ class Finding:
     def to_dict(self) -> dict[str, Any]:
         """Plain values by name, for JSON."""
         return asdict(self)
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}. {self.fix}."
 
 
 @dataclass(frozen=True)
@@ -209,6 +213,22 @@ def finding_of(code: str, rows: int, examples: tuple[Example, ...] = (), **detai
     kind = CATALOGUE[code]
     message = kind.message.format(records=counted(rows, "record"), **details)
     return Finding(code, shortened(message), rows, kind.fix, examples)
+
+
+def findings_text(findings: Sequence[Finding]) -> str:
+    """A line for each finding."""
+    return "\n".join(str(finding) for finding in findings) or "No findings."
+
+
+def findings_html(findings: Sequence[Finding]) -> str:
+    """A table of findings as HTML."""
+    if not findings:
+        return paragraph("No findings.")
+    rows = []
+    for finding in findings:
+        rows.append((finding.code, finding.message, finding.fix, f"{finding.rows:,}"))
+    columns = ("code", "what", "what to do", "rows")
+    return Table(columns, tuple(rows), labels=(0, 1, 2)).to_html()
 
 
 def counted(number: int, noun: str) -> str:

@@ -11,12 +11,20 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from pastwise._display import paragraph
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import key_of
 from pastwise.errors import shortened
 from pastwise.logs.columns import Columns
 from pastwise.logs.decode import STATUS_CODES, decode
-from pastwise.logs.findings import Example, Finding, counted, finding_of
+from pastwise.logs.findings import (
+    Example,
+    Finding,
+    counted,
+    finding_of,
+    findings_html,
+    findings_text,
+)
 from pastwise.logs.query import (
     Schema,
     Status,
@@ -70,6 +78,20 @@ class Validation:
             "actions": self.actions,
             "findings": [finding.to_dict() for finding in self.findings],
         }
+
+    @property
+    def sentence(self) -> str:
+        """How much there is in the log."""
+        return (
+            f"{self.rows:,} rows, {self.transitions:,} distinct transitions, "
+            f"{self.states:,} states, {self.actions:,} actions"
+        )
+
+    def __str__(self) -> str:
+        return f"{self.sentence}\n{findings_text(self.findings)}"
+
+    def _repr_html_(self) -> str:
+        return paragraph(self.sentence) + findings_html(self.findings)
 
 
 def validate_log(table: Any, columns: Columns) -> Validation:

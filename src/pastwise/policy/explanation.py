@@ -14,12 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from pastwise._display import decimals
+from pastwise._display import NOTHING, Table, decimals, more_of, paragraph
 from pastwise._numerics.arrays import FloatArray
 from pastwise.data.counts import TransitionCounts
+from pastwise.data.episodes import counted_episodes, episode_noun
 from pastwise.data.space import Label, key_of
 from pastwise.evaluation.actions import ActionValue
 from pastwise.methods.base import BORROWED, DEVIATION, EXAMPLE, RECORDS, VALUE, Plan
+
+MAX_TARGETS = 6
+"""Next states that the explanation of one action names; the others are counted."""
+
+MAX_ACTIONS = 8
+"""Actions that an explanation shows unless all are requested: half a screen of them."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +85,10 @@ class Reason:
         where the parts add up without records.
     value : ActionValue, optional
         What an evaluation says of the rule with this action always taken in the state.
+    episodes : int, optional
+        Number of episodes in which the action was taken in the state; None where the log has none.
+    unit : str, optional
+        Name of the episode column.
     """
 
     probability: float
@@ -86,13 +97,23 @@ class Reason:
     adds_up: bool
     evidence: tuple[TransitionEvidence, ...]
     value: ActionValue | None = None
+    episodes: int | None = None
+    unit: str | None = None
+
+    @property
+    def records(self) -> int:
+        """Number of records behind the action in the state."""
+        return sum(each.records for each in self.evidence)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values; None for a part that rules the action out."""
+        """Plain values; None for a part that rules the action out.
+
+        The number of ``episodes`` is there only where the log has any.
+        """
         parts = {
             name: number if np.isfinite(number) else None for name, number in self.parts.items()
         }
-        return {
+        content = {
             "probability": self.probability,
             "is_allowed": self.is_allowed,
             "parts": parts,
@@ -100,6 +121,9 @@ class Reason:
             "evidence": [each.to_dict() for each in self.evidence],
             "value": None if self.value is None else self.value.to_dict(),
         }
+        if self.episodes is not None:
+            content["episodes"] = self.episodes
+        return content
 
     def lines(self, digits: int = 3) -> Iterator[str]:
         """The reason in sentences.
@@ -123,8 +147,13 @@ class Reason:
             yield from self._lines_of_index()
 
     def _lines_of_shares(self) -> Iterator[str]:
-        for each in self.evidence:
+        for each in self.evidence[:MAX_TARGETS]:
             yield f"{each.share:.4g} from {each}"
+        left_out = self.evidence[MAX_TARGETS:]
+        if left_out:
+            share = sum(each.share for each in left_out)
+            records = sum(each.records for each in left_out)
+            yield f"{share:.4g} from {records:,} records that led to {len(left_out):,} other states"
         for name, share in self.parts.items():
             if name != RECORDS:
                 yield f"{share:.4g} from the {name}"
@@ -158,21 +187,36 @@ class Reason:
         return line
 
     def _records_line(self) -> str:
-        """Such as: 32 records that led: 15 to comfortable, 17 to cool; 8 % of the value ..."""
-        number = sum(each.records for each in self.evidence)
+        """Such as: 32 records of 20 days that led: 15 to comfortable, 17 to cool; 8 % of ..."""
+        number = self.records
         line = f"{number:,} {'record' if number == 1 else 'records'}"
+        if self.evidence and self.episodes:
+            line += f" of {counted_episodes(self.episodes, self.unit)}"
         if self.evidence:
-            targets = [f"{each.records:,} to {key_of(each.next_state)}" for each in self.evidence]
-            line += f" that led: {', '.join(targets)}"
+            line += f" that led: {self.targets()}"
         if BORROWED in self.parts:
             line += f"; {100 * self.parts[BORROWED]:.3g} % of the value rests on other rows"
         return line
 
+    def targets(self) -> str:
+        """Such as: 15 to comfortable, 10 to warm, 7 to cool."""
+        targets = [
+            f"{each.records:,} to {key_of(each.next_state)}" for each in self.evidence[:MAX_TARGETS]
+        ]
+        left_out = self.evidence[MAX_TARGETS:]
+        if left_out:
+            records = sum(each.records for each in left_out)
+            targets.append(f"{records:,} to {len(left_out):,} other states")
+        return ", ".join(targets)
+
     def _lines_of_index(self) -> Iterator[str]:
         if self.is_allowed:
             yield ", ".join(f"{name} {number:+.4g}" for name, number in self.parts.items())
-        for each in self.evidence:
+        for each in self.evidence[:MAX_TARGETS]:
             yield f"rests on {each} ({100 * each.share:.3g} % of the action's records)"
+        if len(self.evidence) > MAX_TARGETS:
+            left_out = len(self.evidence) - MAX_TARGETS
+            yield f"rests on records that led to {left_out:,} other states"
         if not self.evidence:
             yield "rests on no record"
 
@@ -261,19 +305,73 @@ class Explanation:
         }
 
     def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self, max_actions: int | None = MAX_ACTIONS) -> str:
+        """The explanation in sentences, the most probable actions first.
+
+        Parameters
+        ----------
+        max_actions : int, optional
+            Number of actions; None for all.
+        """
+        lines = [f"{self._title()}:"]
+        digits = self._digits()
+        shown = self._by_probability()[:max_actions]
+        for action, reason in shown:
+            lines.append(f"  {key_of(action)}  {round(reason.probability, 4):.4g}")
+            lines.extend(f"    {line}" for line in reason.lines(digits))
+        left_out = more_of(len(self.actions), len(shown), "action")
+        if left_out:
+            lines.append(f"  {left_out}")
+        return "\n".join(lines)
+
+    def _title(self) -> str:
+        """Such as: In cool, by TL_foresight (value: share of time as wanted in the long run)."""
         unit = ""
         if self.measure is not None and self.horizon is None:
             unit = f" (value: {self.measure} in the long run)"
         elif self.measure is not None:
             epochs = "1 epoch" if self.horizon == 1 else f"{self.horizon:,} epochs"
             unit = f" (value ± standard deviation: {self.measure}, over {epochs})"
-        lines = [f"In {key_of(self.state)}, by {self.method}{unit}:"]
-        digits = self._digits()
-        by_probability = sorted(self.actions.items(), key=lambda item: -item[1].probability)
-        for action, reason in by_probability:
-            lines.append(f"  {key_of(action)}  {reason.probability:.4g}")
-            lines.extend(f"    {line}" for line in reason.lines(digits))
-        return "\n".join(lines)
+        return f"In {key_of(self.state)}, by {self.method}{unit}"
+
+    def _by_probability(self) -> list[tuple[Label, Reason]]:
+        """The actions, the most probable first; of equals, the one with more records."""
+        return sorted(
+            self.actions.items(), key=lambda item: (-item[1].probability, -item[1].records)
+        )
+
+    def table(self, max_actions: int | None = MAX_ACTIONS) -> Table:
+        """A row for each of the most probable actions, with its value where there is one."""
+        shown = self._by_probability()[:max_actions]
+        has_values = any(reason.value is not None for _, reason in shown)
+        has_episodes = any(reason.episodes is not None for _, reason in shown)
+        columns = ["action", "that led", "probability"]
+        if has_values:
+            columns += ["value", "compared with the rule"]
+        columns.append("records")
+        if has_episodes:
+            columns.append(episode_noun(shown[0][1].unit))
+        rows = []
+        for action, reason in shown:
+            cells = [key_of(action), reason.targets() or NOTHING, f"{reason.probability:.3f}"]
+            if has_values:
+                cells += _value_cells(reason.value)
+            cells.append(f"{reason.records:,}")
+            if has_episodes:
+                cells.append(f"{reason.episodes or 0:,}")
+            rows.append(tuple(cells))
+        return Table(
+            columns=tuple(columns),
+            rows=tuple(rows),
+            labels=(0, 1),
+            note=more_of(len(self.actions), len(shown), "action"),
+            shades={2: [reason.probability for _, reason in shown]},
+        )
+
+    def _repr_html_(self) -> str:
+        return paragraph(f"{self._title()}:") + self.table().to_html()
 
     def _digits(self, most: int = 8) -> int:
         """Decimals that show two digits of the smallest deviation of a value; at least three.
@@ -289,3 +387,14 @@ class Explanation:
             return 3
         needed = 1 - floor(log10(min(positive)))
         return min(max(3, needed), most)
+
+
+def _value_cells(value: ActionValue | None) -> list[str]:
+    """Value and difference with their standard deviations."""
+    if value is None:
+        return [NOTHING, NOTHING]
+    digits = decimals([value.mean])
+    return [
+        f"{value.mean:.{digits}f} ± {value.deviation:.{digits}f}",
+        f"{value.difference:+.{digits}f} ± {value.difference_deviation:.{digits}f}",
+    ]

@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pastwise import logs
+from pastwise._display import paragraph
 from pastwise._numerics.arrays import FloatArray
 from pastwise._numerics.threads import Lock
 from pastwise.data.conditions import Condition
 from pastwise.data.counts import TransitionCounts
-from pastwise.data.episodes import EpisodeSummary
+from pastwise.data.episodes import EpisodeSummary, counted_episodes
 from pastwise.data.live_counts import require_reward
 from pastwise.data.regions import Region
 from pastwise.data.space import Label, checked_label
@@ -53,8 +54,9 @@ from pastwise.logs.columns import Columns
 from pastwise.logs.findings import Finding, counted
 from pastwise.logs.outcomes import follows
 from pastwise.logs.rows import Row
-from pastwise.methods.base import RECORDS, AnyMethod
+from pastwise.methods.base import RECORDS, VALUE, AnyMethod
 from pastwise.methods.registry import ALTERNATIVES, DEFAULT, create
+from pastwise.policy.advice import Basis
 from pastwise.policy.decisions import Decisions, decisions_for, in_library_of, label_array
 from pastwise.policy.explanation import Explanation
 from pastwise.policy.file import load_policy, save_policy
@@ -156,6 +158,27 @@ class TransferLearner:
     def __repr__(self) -> str:
         method = "" if self.method == DEFAULT else f", method={self.method!r}"
         return f"TransferLearner({self.goal!r}{method})"
+
+    def __str__(self) -> str:
+        if not hasattr(self, "_policy"):
+            return f"{self!r}, not fitted"
+        return f"{self!r}\n{self._learned_from()}\n{self.rule_.table(max_rows=10)}"
+
+    def _repr_html_(self) -> str:
+        if not hasattr(self, "_policy"):
+            return paragraph(str(self))
+        sentences = paragraph(repr(self)) + paragraph(self._learned_from())
+        return sentences + self.rule_.table(max_rows=10).to_html()
+
+    def _learned_from(self) -> str:
+        """Such as: learned by TL from 440 records of 40 days: 5 states, 3 actions."""
+        policy = self._fitted
+        counts = policy.counts()
+        source = counted(counts.num_records, "record")
+        if policy.episodes is not None:
+            source += f" of {counted_episodes(policy.episodes.number, policy.episodes.unit)}"
+        sizes = f"{counted(len(counts.states), 'state')}, {counted(len(counts.actions), 'action')}"
+        return f"learned by {policy.settings.method.name} from {source}: {sizes}"
 
     # Learning.
 
@@ -569,6 +592,18 @@ class TransferLearner:
             fallback=policy.fallback_rule if answers_unseen else None,
             backend=policy.backend,
             log_columns=policy.columns,
+            basis=self._basis(),
+        )
+
+    def _basis(self) -> Basis:
+        """What tables show of the records behind the rule."""
+        policy = self._fitted
+        plan = policy.plan()
+        return Basis(
+            policy.counts().total(),
+            policy.episodes,
+            by_similarity=self.rests_on_similarity_,
+            values=plan.parts.get(VALUE),
         )
 
     def rule(self, state: Label | Row) -> dict[Label, float]:
@@ -654,7 +689,15 @@ class TransferLearner:
             policy.settings.similarity,
         )
         counts = policy.counts()
-        return Support(counts.states, arrays, policy.backend, counts.terminal)
+        visits = None if policy.episodes is None else policy.episodes.visits
+        return Support(
+            counts.states,
+            arrays,
+            policy.backend,
+            counts.terminal,
+            episodes=None if visits is None else visits.by_state,
+            unit=None if policy.episodes is None else policy.episodes.unit,
+        )
 
     def _prior(self) -> FloatArray:
         """Prior concentration behind TL's rule, with the method's prior count if it has one."""

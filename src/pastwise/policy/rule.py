@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from pastwise._display import MAX_ROWS, rule_table, to_frame
+from pastwise._display import MAX_ROWS, NOTHING, Table, more_of, to_frame
 from pastwise._files import replacing, write_columns
 from pastwise._numerics.arrays import FloatArray, sample
+from pastwise.data.episodes import episode_noun
 from pastwise.data.space import Label, Space, key_of, labels_of_one_type
 from pastwise.errors import (
     LabelError,
@@ -24,13 +25,12 @@ from pastwise.errors import (
     shown,
 )
 from pastwise.logs.columns import Columns
+from pastwise.logs.findings import counted
 from pastwise.logs.rows import Row, RowReader
-
-WEAK = 1.0
-"""A rule that rests on less total similarity than one perfectly similar record is weak."""
+from pastwise.policy.advice import Advice, Basis, advice_at, most_visited
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Rule(Mapping[Label, dict[Label, float]]):
     """A decision rule by labels: ``rule[state][action]`` is a probability.
 
@@ -47,6 +47,8 @@ class Rule(Mapping[Label, dict[Label, float]]):
     log_columns : Columns, optional
         How the log was read. A state may then be given by raw values as well: ``rule[1.5]`` where
         the state is a bin, ``rule[{"lactate": 1.5, "ward": "A"}]`` for any columns.
+    basis : Basis, optional
+        What the rule was learned from; `advice` and tables then show records and episodes.
     """
 
     states: Space
@@ -56,6 +58,7 @@ class Rule(Mapping[Label, dict[Label, float]]):
     fallback: FloatArray | None = None
     backend: str | None = None
     log_columns: Columns | None = None
+    basis: Basis | None = None
 
     @cached_property
     def _reader(self) -> RowReader:
@@ -158,9 +161,127 @@ class Rule(Mapping[Label, dict[Label, float]]):
                 separator = ","
             file.write("\n}\n")
 
+    # For a reader.
+
+    def advice(self, first: int | None = None) -> list[Advice]:
+        """The best action of each state with what it rests on, the most visited states first.
+
+        Parameters
+        ----------
+        first : int, optional
+            Number of states; all by default.
+        """
+        found = []
+        for index in most_visited(len(self), self.basis, first):
+            row = self.probabilities[index]
+            similarity = float(self.similarity[index])
+            found.append(advice_at(index, self.states, self.actions, row, similarity, self.basis))
+        return found
+
+    def table(self, max_rows: int | None = MAX_ROWS) -> Table:
+        """Best action, runner-up and support of the most visited states.
+
+        Parameters
+        ----------
+        max_rows : int, optional
+            Number of states; None for all.
+        """
+        found = self.advice(max_rows)
+        columns = ["state", "best action", "prob.", "runner-up"]
+        support = self._support_columns()
+        rows = []
+        for each in found:
+            cells = _advice_cells(each)
+            cells += [cell for name, cell in _support_cells(each).items() if name in support]
+            rows.append(tuple(cells))
+        return Table(
+            columns=(*columns, *support.values()),
+            rows=tuple(rows),
+            labels=(0, 1, 3),
+            note=more_of(len(self), len(found), "state"),
+            dimmed=tuple(each.is_weak for each in found),
+            shades={2: [0.0 if each.is_end else each.probability for each in found]},
+        )
+
+    def wide_table(self) -> Table:
+        """The probability of every action in every state, with its support."""
+        order = most_visited(len(self), self.basis)
+        found = self.advice()
+        support = self._support_columns(with_action=False)
+        rows = []
+        for index, each in zip(order, found, strict=True):
+            cells = [key_of(each.state), *(f"{p:.3f}" for p in self.probabilities[index])]
+            cells += [cell for name, cell in _support_cells(each).items() if name in support]
+            rows.append(tuple(cells))
+        shades = {1 + a: self.probabilities[order, a].tolist() for a in range(len(self.actions))}
+        actions = [key_of(action) for action in self.actions.labels]
+        return Table(
+            columns=("state", *actions, *support.values()),
+            rows=tuple(rows),
+            dimmed=tuple(each.is_weak for each in found),
+            shades=shades,
+        )
+
+    def _support_columns(self, with_action: bool = True) -> dict[str, str]:
+        """The columns on support that are known, and their titles."""
+        if self.basis is None:
+            return {"similarity": "similarity"}
+        name = "records with it" if with_action else "records"
+        columns = {name: name}
+        episodes = self.basis.episodes
+        if episodes is not None and episodes.visits is not None:
+            noun = episode_noun(episodes.unit)
+            kind = "episodes with it" if with_action else "episodes"
+            columns[kind] = f"{noun} with it" if with_action else noun
+        if self.basis.by_similarity:
+            columns["similarity"] = "similarity"
+        return columns
+
+    def __repr__(self) -> str:
+        return f"Rule({counted(len(self), 'state')}, {counted(len(self.actions), 'action')})"
+
+    def __str__(self) -> str:
+        return f"{self!r}\n{self.table()}"
+
     def _repr_html_(self) -> str:
-        is_weak = (self.similarity[:MAX_ROWS] < WEAK).tolist()
-        return rule_table(self.to_dict(MAX_ROWS), is_weak, len(self))
+        return self.table().to_html()
+
+
+def _advice_cells(advice: Advice) -> list[str]:
+    """State, best action, its probability, and the runner-up."""
+    state = key_of(advice.state)
+    if advice.is_end:
+        return [state, "(the end)", NOTHING, NOTHING]
+    best = key_of(advice.action)
+    runner_up = NOTHING
+    if advice.num_best > 2:
+        best = f"any of {advice.num_best:,}"
+    elif advice.runner_up is not None:
+        runner_up = key_of(advice.runner_up)
+        if advice.runner_up_probability >= 0.0005:
+            runner_up += f" {advice.runner_up_probability:.3f}"
+    return [state, best, f"{advice.probability:.3f}", runner_up]
+
+
+def _support_cells(advice: Advice) -> dict[str, str]:
+    """What the advice rests on, by the names of `Rule._support_columns`."""
+    is_one_action = advice.num_best <= 2 and not advice.is_end
+    records = advice.records_with_action if is_one_action else None
+    episodes = advice.episodes_with_action if is_one_action else None
+    return {
+        "records with it": _part(records, advice.records),
+        "records": _part(None, advice.records),
+        "episodes with it": _part(episodes, advice.episodes),
+        "episodes": _part(None, advice.episodes),
+        "similarity": f"{advice.similarity:.3g}",
+    }
+
+
+def _part(part: int | None, whole: int | None) -> str:
+    """Such as: 32 of 110; or only the whole."""
+    if whole is None:
+        return NOTHING
+    return f"{whole:,}" if part is None else f"{part:,} of {whole:,}"
 
 
 def known_index(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -255,4 +255,9 @@ class PolicyState:
             plan = self.plan_at(state)
         similarity = similarity_of(row, self.ideal, self.settings.similarity)
         is_allowed = bool(self.ideal.allowed_in(state)[action])
-        return reason_of(plan, action, row, similarity, is_allowed)
+        reason = reason_of(plan, action, row, similarity, is_allowed)
+        episodes = self.episodes
+        if episodes is None or episodes.visits is None:
+            return reason
+        number = int(episodes.visits.of_state(state)[action])
+        return replace(reason, episodes=number, unit=episodes.unit)

@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from pastwise._display import to_frame
+from pastwise._display import MAX_ROWS, Table, more_of, to_frame
 from pastwise._numerics.arrays import IntArray
+from pastwise.data.episodes import episode_noun
 from pastwise.data.space import Label, Space, key_of
-from pastwise.policy.rule import WEAK, label_columns
+from pastwise.logs.findings import counted
+from pastwise.policy.advice import WEAK
+from pastwise.policy.rule import label_columns
 from pastwise.theory.learning import StateSupport
 
 MAX_NAMED = 5
@@ -32,19 +35,22 @@ class SupportOfState:
         The number of equally similar records that would be as informative.
     prior_share : float
         The part of the rule that comes from the prior.
+    episodes : int, optional
+        Number of episodes that the records come from; None where the log has none.
     """
 
     records: int
     similarity: float
     effective: float
     prior_share: float
+    episodes: int | None = None
 
     def to_dict(self) -> dict[str, float]:
-        """Plain values."""
-        return asdict(self)
+        """Plain values; ``episodes`` only where the log has any."""
+        return {name: number for name, number in asdict(self).items() if number is not None}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Support(Mapping[Label, SupportOfState]):
     """What the rule of each state rests on, by label.
 
@@ -57,12 +63,18 @@ class Support(Mapping[Label, SupportOfState]):
     terminal : [number]
         Indices of the states in which an episode ends. Nothing is decided there, so their rule
         may rest on nothing.
+    episodes : [S], optional
+        Number of episodes that leave each state, where the log has any.
+    unit : str, optional
+        Name of the episode column.
     """
 
     states: Space
     arrays: StateSupport
     backend: str | None = None
     terminal: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    episodes: IntArray | None = None
+    unit: str | None = None
 
     def __getitem__(self, state: Label) -> SupportOfState:
         return self._at(self.states.index(state))
@@ -80,6 +92,7 @@ class Support(Mapping[Label, SupportOfState]):
             similarity=float(arrays.similarity[index]),
             effective=float(arrays.effective[index]),
             prior_share=float(arrays.prior_share[index]),
+            episodes=None if self.episodes is None else int(self.episodes[index]),
         )
 
     def to_dict(self, first: int | None = None) -> dict[str, dict[str, float]]:
@@ -90,14 +103,48 @@ class Support(Mapping[Label, SupportOfState]):
     def to_frame(self, backend: str | None = None) -> Any:
         """A data frame with a row for each state."""
         arrays = self.arrays
-        numbers = {
+        numbers: dict[str, list[Any]] = {
             "records": arrays.records.astype(np.int64).tolist(),
             "similarity": arrays.similarity.tolist(),
             "effective": arrays.effective.tolist(),
             "prior_share": arrays.prior_share.tolist(),
         }
+        if self.episodes is not None:
+            numbers["episodes"] = self.episodes.tolist()
         states = label_columns(self.states, "state", numbers)
         return to_frame({**states, **numbers}, backend or self.backend)
+
+    def table(self, max_rows: int | None = MAX_ROWS) -> Table:
+        """What the rule of the most visited states rests on.
+
+        Parameters
+        ----------
+        max_rows : int, optional
+            Number of states; None for all.
+        """
+        order = np.argsort(-self.arrays.records, kind="stable")[:max_rows].tolist()
+        columns = ["state", "records"]
+        if self.episodes is not None:
+            columns.append(episode_noun(self.unit))
+        columns += ["similarity", "effective records", "share of the prior"]
+        rows = []
+        for index in order:
+            each = self._at(index)
+            cells = [key_of(self.states.labels[index]), f"{each.records:,}"]
+            if each.episodes is not None:
+                cells.append(f"{each.episodes:,}")
+            cells += [f"{each.similarity:.3g}", f"{each.effective:.3g}", f"{each.prior_share:.3g}"]
+            rows.append(tuple(cells))
+        return Table(tuple(columns), tuple(rows), note=more_of(len(self), len(rows), "state"))
+
+    def __repr__(self) -> str:
+        return f"Support({counted(len(self), 'state')})"
+
+    def __str__(self) -> str:
+        return f"{self!r}\n{self.table()}"
+
+    def _repr_html_(self) -> str:
+        return self.table().to_html()
 
     def warnings(self, by_similarity: bool = True) -> list[str]:
         """Sentences about states whose rule rests on too little.
@@ -115,7 +162,7 @@ class Support(Mapping[Label, SupportOfState]):
         names = [key_of(self.states.labels[index]) for index in weak[:MAX_NAMED]]
         if len(weak) > MAX_NAMED:
             names.append("...")
-        share = f"{len(weak)} of {len(self.states)} states"
+        share = f"{len(weak):,} of {len(self.states):,} states"
         if by_similarity:
             lack = (
                 f"rest on a total similarity below {WEAK:g}, less than one record that serves "

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
 from typing import TYPE_CHECKING
-from unicodedata import category
 
-from pastwise._display import decimals
+from pastwise._display import Table as ReaderTable
+from pastwise._display import decimals, printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -19,51 +19,8 @@ if TYPE_CHECKING:
     from pastwise.evaluation.estimate import Estimate
     from pastwise.evaluation.result import Evaluation, EvaluationSupport
     from pastwise.logs.findings import Finding
-    from pastwise.logs.validate import Validation
     from pastwise.policy.decisions import Decisions
-    from pastwise.policy.rule import Rule
     from pastwise.policy.summary import CountsSummary
-    from pastwise.policy.support import Support
-
-
-BIDIRECTIONAL = frozenset(
-    "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-)
-"""Characters that change the direction of text, so that it reads other than it is."""
-
-HIDDEN = frozenset({"Cc", "Cs", "Zl", "Zp"})
-"""Unicode categories of control characters, surrogates, and separators of lines and paragraphs."""
-
-
-def printable(text: str, keep: str = "") -> str:
-    r"""Text that does nothing to a terminal but appear on it.
-
-    Labels come from data, and data may hold escape sequences that clear the screen, rename the
-    window, or make a terminal type. Control characters become visible escapes.
-
-    Parameters
-    ----------
-    text : str
-    keep : str
-        Control characters to leave as they are, such as a new line.
-
-    Examples
-    --------
-    >>> printable("cold\x1b[2J")
-    'cold\\x1b[2J'
-    >>> printable("naïve 冷")
-    'naïve 冷'
-    """
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(_visible(character, keep) for character in text)
-
-
-def _visible(character: str, keep: str) -> str:
-    is_hidden = category(character) in HIDDEN or character in BIDIRECTIONAL
-    if not is_hidden or character in keep:
-        return character
-    return character.encode("unicode_escape").decode("ascii")
 
 
 def shortened(text: str, length: int = 2000) -> str:
@@ -109,47 +66,44 @@ def counts_line(summary: CountsSummary) -> str:
     )
 
 
-def validation_line(validation: Validation) -> str:
-    """How much there is in a log."""
-    return (
-        f"{validation.rows:,} rows, {validation.transitions:,} distinct transitions, "
-        f"{validation.states:,} states, {validation.actions:,} actions"
-    )
+def coloured_table(table: ReaderTable) -> Table:
+    """A table of a result, with shades of blue for probabilities.
 
-
-def rule_table(rule: Rule, support: Support, weak: float, max_rows: int = 40) -> Table:
-    """A decision rule next to what it rests on.
-
-    Parameters
-    ----------
-    rule : Rule
-    support : Support
-    weak : float
-        Rows that rest on less total similarity are dimmed.
-    max_rows : int
-        States to show, from the first; as many as fit on a screen.
+    Labels break into several lines where the terminal is narrow, numbers never do.
     """
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    rows = rule.to_dict(max_rows)
-    supports = support.to_dict(max_rows)
-    table = Table()
-    if len(rule) > max_rows:
-        table.caption = f"the first {max_rows} of {len(rule):,} states"
-    table.add_column("state")
-    for action in next(iter(rows.values())):
-        table.add_column(_cell(action), justify="right")
-    table.add_column("records", justify="right")
-    table.add_column("similarity", justify="right")
-
-    for state, probabilities in rows.items():
-        records = supports[state]["records"]
-        similarity = supports[state]["similarity"]
-        cells = [Text(f"{p:.3f}", style=_shade(p)) for p in probabilities.values()]
-        style = "dim" if similarity < weak else None
-        table.add_row(_cell(state), *cells, f"{records:,}", f"{similarity:.3g}", style=style)
-    return table
+    shown = Table(
+        title=table.caption or None,
+        caption=table.note or None,
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
+        collapse_padding=True,
+    )
+    for i, column in enumerate(table.columns):
+        is_label = i in table.labels
+        longest = max((len(row[i]) for row in table.rows), default=0)
+        if not is_label and len(column) > longest:
+            column = column.replace(" ", "\n", 1)
+        shown.add_column(
+            Text(shortened(printable(column, keep="\n"), 200)),
+            justify="left" if is_label else "right",
+            overflow="fold",
+            no_wrap=not is_label,
+        )
+    for number, row in enumerate(table.rows):
+        cells = []
+        for i, text in enumerate(row):
+            cell = _cell(text)
+            if i in table.shades:
+                cell = Text(text, style=_shade(table.shades[i][number]))
+            cells.append(cell)
+        shown.add_row(*cells, style="dim" if table.is_dimmed(number) else None)
+    return shown
 
 
 def decisions_table(decisions: Decisions, max_rows: int = 40) -> Table:
