@@ -11,8 +11,9 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from functools import cached_property, partial
 from itertools import islice, pairwise
 from math import inf, isfinite
@@ -24,6 +25,9 @@ from pastwise._numerics.arrays import IntArray
 from pastwise.errors import LabelError, ParameterError, UnknownLabelError
 
 Label = Hashable
+
+Orders = tuple[tuple[Label, ...], ...]
+"""For each field of a space, its values in the order of their categories; or nothing."""
 
 NUMBER = r"(-?(?:inf|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?))"
 INTERVAL = re.compile(rf"[\[(]{NUMBER}, |>=? {NUMBER}$|(<=? ){NUMBER}$")
@@ -37,13 +41,13 @@ def intervals(edges: Sequence[float]) -> list[str]:
     >>> intervals([0, 0.5, float("inf")])
     ['[0, 0.5)', '[0.5, inf]']
     """
-    shown = [_shortest_text(edge) for edge in edges]
+    shown = [shortest_text(edge) for edge in edges]
     labels = [f"[{low}, {high})" for low, high in pairwise(shown)]
     labels[-1] = f"[{shown[-2]}, {shown[-1]}]"
     return labels
 
 
-def _shortest_text(number: float) -> str:
+def shortest_text(number: float) -> str:
     """The number in its short form where that is exact, otherwise in full."""
     short = f"{number:g}"
     return short if float(short) == number else repr(number)
@@ -119,6 +123,25 @@ def sort_key(label: Label) -> tuple[object, ...]:
     return ("number", label)
 
 
+def sort_key_of(orders: Orders) -> Callable[[Label], tuple[object, ...]]:
+    """Order of labels whose fields have these orders; values without a place in them go last."""
+    if not any(orders):
+        return sort_key
+    ranks = [{value: rank for rank, value in enumerate(order)} for order in orders]
+
+    def key_of_part(part: Label, rank_of: dict[Label, int]) -> tuple[object, ...]:
+        rank = rank_of.get(part)
+        return (1, *sort_key(part)) if rank is None else (0, rank)
+
+    def key(label: Label) -> tuple[object, ...]:
+        if len(ranks) == 1:
+            return key_of_part(label, ranks[0])
+        parts = cast(tuple[Label, ...], label)
+        return tuple(key_of_part(part, each) for part, each in zip(parts, ranks, strict=True))
+
+    return key
+
+
 def _lower_end(interval: re.Match[str]) -> float:
     """The lower end of an interval that `INTERVAL` matched."""
     has_no_lower_end = interval[3] is not None
@@ -136,6 +159,10 @@ class Space:
     fields : tuple of str
         Names of the parts of a label. A product space has several fields, and each of its labels
         is a tuple with one part for each field.
+    orders : tuple of tuples
+        For each field, or for the label itself, its values in the order of the categories that the
+        log states; an empty one where it states none. It decides how labels are sorted when spaces
+        are united.
 
     Examples
     --------
@@ -148,6 +175,7 @@ class Space:
 
     labels: Sequence[Label]
     fields: tuple[str, ...] = ()
+    orders: Orders = dataclass_field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if len(self.labels) == 0:
@@ -180,9 +208,12 @@ class Space:
         return cls(range(size))
 
     @classmethod
-    def sorted(cls, labels: Iterable[Label], fields: tuple[str, ...] = ()) -> Space:
-        """The distinct labels, sorted by `sort_key`."""
-        return cls(sorted(_distinct_labels(list(labels)), key=sort_key), fields)
+    def sorted(
+        cls, labels: Iterable[Label], fields: tuple[str, ...] = (), orders: Orders = ()
+    ) -> Space:
+        """The distinct labels, sorted by ``orders`` where they have a place, else by `sort_key`."""
+        key = sort_key_of(orders)
+        return cls(sorted(_distinct_labels(list(labels)), key=key), fields, orders)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -270,10 +301,11 @@ class Space:
             known = ", ".join(self.fields) or "none"
             raise ParameterError(f"the space has no field {name!r}; its fields are {known}")
         values: Sequence[Label] = self.labels
+        position = self.fields.index(name)
         if self.is_product:
-            position = self.fields.index(name)
             values = [label[position] for label in self.labels]  # type: ignore[index]
-        space = Space.sorted(values)
+        order = self.orders[position : position + 1]
+        space = Space.sorted(values, orders=order)
         return space, space.indices(values)
 
     def union(self, other: Space) -> Space:
@@ -287,13 +319,13 @@ class Space:
             raise ParameterError(
                 f"spaces with the fields {self.fields} and {other.fields} cannot be united"
             )
+        orders = _united_orders(self.orders, other.orders)
         if self._may_have_twins(other):
-            return self._united_by_key(other)
-        if self._includes(other):
-            return self
-        if other._includes(self):
-            return other
-        return Space.sorted([*self.labels, *other.labels], self.fields)
+            return self._united_by_key(other, orders)
+        for space, less in ((self, other), (other, self)):
+            if space.orders == orders and space._includes(less):
+                return space
+        return Space.sorted([*self.labels, *other.labels], self.fields, orders)
 
     def _includes(self, other: Space) -> bool:
         """Whether every label of the other space is one of this space."""
@@ -319,7 +351,7 @@ class Space:
         both = zip(self._text_parts, other._text_parts, strict=True)
         return any(len(one | two) > 1 for one, two in both)
 
-    def _united_by_key(self, other: Space) -> Space:
+    def _united_by_key(self, other: Space, orders: Orders) -> Space:
         """The union in which labels of the same key are one; text takes precedence."""
         united: dict[tuple[str, ...], tuple[Label, ...]] = {}
         for label in [*self.labels, *other.labels]:
@@ -331,9 +363,29 @@ class Space:
         if not self.is_product:
             labels = [parts[0] for parts in united.values()]
         for space in (self, other):
-            if len(space) == len(labels) and all(label in space for label in labels):
+            is_whole = len(space) == len(labels) and all(label in space for label in labels)
+            if is_whole and space.orders == orders:
                 return space
-        return Space.sorted(labels, self.fields)
+        return Space.sorted(labels, self.fields, orders)
+
+
+def _united_orders(one: Orders, two: Orders) -> Orders:
+    """The orders of two spaces together; none for a field whose two orders contradict each other.
+
+    >>> _united_orders((("low", "high"),), (("low", "mid", "high"),))
+    (('low', 'mid', 'high'),)
+    """
+    if one == two or not two:
+        return one
+    if not one:
+        return two
+    united = []
+    for first, second in zip(one, two, strict=True):
+        shorter, longer = sorted((first, second), key=len)
+        known = set(shorter)
+        agrees = tuple(label for label in longer if label in known) == shorter
+        united.append(longer if agrees else ())
+    return tuple(united) if any(united) else ()
 
 
 def _part_keys(label: tuple[Label, ...]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
+from numbers import Integral
 from typing import Any, Literal
 
 from pastwise.data.bins import Bins
@@ -22,7 +23,10 @@ UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 MOST_BINS = 1000
 """Largest number of bins of equal frequency: each edge is a quantile of its own in the query."""
 
-Names = str | Sequence[str]
+Name = str | int
+"""A column. A number names a column of an array, or of a data frame that has such names."""
+
+Names = Name | Sequence[Name]
 """One column, or several."""
 
 Span = float | str | timedelta
@@ -34,7 +38,7 @@ AUTO = "auto"
 ALL_NUMBERS = "*"
 """In place of a column with bins: all state columns that hold many different numbers."""
 
-GivenBins = Mapping[str, Sequence[float] | int | str | Bins] | Literal["auto"]
+GivenBins = Mapping[Any, Sequence[float] | int | str | Bins] | Literal["auto"]
 """Bins as people write them: edges, a number of bins or ``"auto"`` by column, or ``"auto"``."""
 
 
@@ -182,40 +186,40 @@ class Columns:
         action: Names,
         next_state: Names | None = None,
         *,
-        episode: str | None = None,
-        time: str | None = None,
+        episode: Name | None = None,
+        time: Name | None = None,
         max_gap: Span | None = None,
         terminal: Label | Sequence[Label] = (),
-        count: str | None = None,
-        weight: str | None = None,
-        task: str | None = None,
-        age: str | None = None,
+        count: Name | None = None,
+        weight: Name | None = None,
+        task: Name | None = None,
+        age: Name | None = None,
         half_life: Span | None = None,
         bins: GivenBins | None = None,
         text_labels: bool = True,
-        propensity: str | None = None,
-        reward: str | None = None,
-        outcome: str | None = None,
+        propensity: Name | None = None,
+        reward: Name | None = None,
+        outcome: Name | None = None,
     ) -> Columns:
         """Columns from what people write: one name or several, one label or several, any span."""
         return cls(
             state=_names(state),
             action=_names(action),
-            next_state=_names(next_state or ()),
-            episode=episode,
-            time=time,
+            next_state=() if next_state is None else _names(next_state),
+            episode=_name_or_none(episode),
+            time=_name_or_none(time),
             max_gap=_checked_span("max_gap", max_gap),
             terminal=_labels(terminal),
-            count=count,
-            weight=weight,
-            task=task,
-            age=age,
+            count=_name_or_none(count),
+            weight=_name_or_none(weight),
+            task=_name_or_none(task),
+            age=_name_or_none(age),
             half_life=_checked_span("half_life", half_life),
             bins=_checked_bins(bins),
             text_labels=text_labels,
-            propensity=propensity,
-            reward=reward,
-            outcome=outcome,
+            propensity=_name_or_none(propensity),
+            reward=_name_or_none(reward),
+            outcome=_name_or_none(outcome),
         )
 
     @classmethod
@@ -350,6 +354,12 @@ def require_columns(
             raise LogError("a column named '*' means all columns to an engine; rename it")
         if name in known:
             continue
+        parts = [part.strip() for part in name.split(",")]
+        if len(parts) > 1 and known.issuperset(parts):
+            raise LogError(
+                f"the log has no column {shown(name)}; did you mean the columns {parts}? Give "
+                "them as a list, or as one option each"
+            )
         near = difflib.get_close_matches(name, present[:most_compared], n=3, cutoff=0.5)
         if near:
             hint = f"did you mean {' or '.join(shown(other) for other in near)}?"
@@ -407,7 +417,7 @@ def _checked_bins(given: GivenBins | None) -> dict[str, Bins | int | str]:
         raise ParameterError(
             f"bins takes a mapping from columns to edges, a number of bins or 'auto'; got {given!r}"
         )
-    return {name: _bins_of_column(name, each) for name, each in given.items()}
+    return {_name(name): _bins_of_column(_name(name), each) for name, each in given.items()}
 
 
 def _bins_of_column(name: str, given: Sequence[float] | int | str | Bins) -> Bins | int | str:
@@ -440,7 +450,26 @@ def _of_key(key: str) -> Label:
 
 
 def _names(names: Names) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
+    """One name or several; numbers, as data frames and arrays may have, become text."""
+    if isinstance(names, (str, Integral)):
+        return (_name(names),)
+    if isinstance(names, Mapping) or not isinstance(names, Iterable):
+        raise ParameterError(
+            f"columns are given by a name or a list of names, not by {type(names).__name__}"
+        )
+    return tuple(_name(name) for name in names)
+
+
+def _name(name: str | int) -> str:
+    if isinstance(name, str):
+        return name
+    if isinstance(name, Integral) and not isinstance(name, bool):
+        return str(name)
+    raise ParameterError(f"a column is named by text or a whole number, not by {name!r}")
+
+
+def _name_or_none(name: str | int | None) -> str | None:
+    return None if name is None else _name(name)
 
 
 def _labels(given: Any) -> tuple[Label, ...]:

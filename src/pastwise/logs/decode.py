@@ -21,7 +21,7 @@ from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, distinct
 from pastwise.data.bins import Bins
 from pastwise.data.counts import KEY_LIMIT, Decay, TransitionCounts, flat_key
 from pastwise.data.episodes import NUM_FOLDS, EpisodeSummary
-from pastwise.data.space import Label, Space, sort_key
+from pastwise.data.space import Label, Space, sort_key, sort_key_of
 from pastwise.errors import LabelError, LogError
 from pastwise.logs.columns import Columns
 from pastwise.logs.findings import (
@@ -156,12 +156,15 @@ def decode(
     *,
     more: bool = False,
     episodes: bool = True,
+    categories: Mapping[str, tuple[Label, ...]] | None = None,
 ) -> tuple[Reading, Split | None]:
     """The reading of a log that an engine has grouped, and its split by episode if it has any.
 
     With ``more`` the log continues one that is known, and need not have every terminal state.
-    Without ``episodes`` it was not grouped by episode.
+    Without ``episodes`` it was not grouped by episode. ``categories`` are the values of columns
+    that have an order of their own, in that order.
     """
+    categories = categories or {}
     rows = numbers_of(grouped, "rows").astype(np.int64)
     status = numbers_of(grouped, "status").astype(np.int64)
     if rows.sum() == 0:
@@ -185,16 +188,16 @@ def decode(
 
     # Spaces of the labels that occur, and the index of each group into them.
     if columns.outcome:
-        outcomes = Outcomes.of(state, next_state, kept, columns)
+        outcomes = Outcomes.of(state, next_state, kept, columns, categories)
         columns = outcomes.columns
         states = outcomes.states
         from_state = outcomes.context
         to_state = outcomes.outcome
     else:
         both = np.concatenate([state.codes[kept], next_state.codes[kept]])
-        states, state_index = _space_of(both, state.labels, columns.state)
+        states, state_index = _space_of(both, state.labels, columns.state, categories)
         from_state, to_state = np.split(state_index, 2)
-    actions, action_index = _space_of(action.codes[kept], action.labels, columns.action)
+    actions, action_index = _space_of(action.codes[kept], action.labels, columns.action, categories)
     tasks, task_index = _tasks(grouped, columns, kept, len(from_state))
 
     counts = TransitionCounts.from_groups(
@@ -349,7 +352,7 @@ def _tasks(
     (task,) = parts_of(grouped, ("task",), (columns.task,), {})
     if (task.bad[kept] < 0).any():
         raise LogError(f"the task column {columns.task!r} has missing values; fill them")
-    return _space_of(task.codes[kept], task.labels, (columns.task,))
+    return _space_of(task.codes[kept], task.labels, (columns.task,), {})
 
 
 def _reading_of(
@@ -489,11 +492,22 @@ class Outcomes:
     columns: Columns
 
     @classmethod
-    def of(cls, state: Part, outcome: Part, kept: slice | BoolArray, columns: Columns) -> Outcomes:
+    def of(
+        cls,
+        state: Part,
+        outcome: Part,
+        kept: slice | BoolArray,
+        columns: Columns,
+        categories: Mapping[str, tuple[Label, ...]],
+    ) -> Outcomes:
         """The states of the kept groups."""
         name = str(columns.outcome)
-        contexts, context_index = _space_of(state.codes[kept], state.labels, columns.state)
-        outcomes, outcome_index = _space_of(outcome.codes[kept], outcome.labels, (name,))
+        contexts, context_index = _space_of(
+            state.codes[kept], state.labels, columns.state, categories
+        )
+        outcomes, outcome_index = _space_of(
+            outcome.codes[kept], outcome.labels, (name,), categories
+        )
 
         # An outcome must not be taken for a context with the same key.
         collides = any(contexts.has(label) for label in outcomes.labels)
@@ -676,7 +690,10 @@ def _label_of(value: Any, name: str) -> Label:
 
 
 def _space_of(
-    codes: IntArray, labels: list[list[Label]], names: tuple[str, ...]
+    codes: IntArray,
+    labels: list[list[Label]],
+    names: tuple[str, ...],
+    categories: Mapping[str, tuple[Label, ...]],
 ) -> tuple[Space, IntArray]:
     """The space of the combinations that occur, and the index of each row into it: [rows].
 
@@ -703,10 +720,13 @@ def _space_of(
     found: list[Label] = [*combinations]
     if len(names) == 1:
         found = [combination[0] for combination in combinations]
-    order = sorted(range(len(found)), key=lambda i: sort_key(found[i]))
+    orders = tuple(categories.get(name, ()) for name in names)
+    key = sort_key_of(orders)
+    order = sorted(range(len(found)), key=lambda i: key(found[i]))
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
-    return Space([found[i] for i in order], names), rank[place]
+    ordered = [found[i] for i in order]
+    return Space(ordered, names, orders if any(orders) else ()), rank[place]
 
 
 # Findings.

@@ -6,25 +6,31 @@ cut short or moved to fit the type of the values before it.
 
 from __future__ import annotations
 
+import atexit
 import csv
 import glob
 import gzip
 import io
 import re
+import shutil
+import sys
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from functools import cache
 from itertools import groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pastwise._files import require_regular_file
-from pastwise.errors import FileError, LogError
+from pastwise.errors import FileError, LogError, MissingDependencyError, shown
 from pastwise.logs.columns import Columns, require_columns
 from pastwise.logs.sql import connect, engine_errors, identifier, literal
 
@@ -32,6 +38,7 @@ FILE_KINDS = {
     "csv": (".csv", ".tsv", ".txt"),
     "parquet": (".parquet", ".pq"),
     "json": (".jsonl", ".ndjson", ".json"),
+    "xlsx": (".xlsx",),
 }
 """Kinds of files, by the endings of their names; each may be followed by ``.gz``."""
 
@@ -41,6 +48,9 @@ type further down are refused."""
 
 EXACT = 2**53
 """Up to here floating-point numbers hold every whole number."""
+
+STDIN = "-"
+"""In place of a path: standard input, as CSV."""
 
 Paths = str | Path | Sequence[str | Path]
 """A path, a glob, or a list of them."""
@@ -72,6 +82,8 @@ def open_files(given: Paths, columns: Columns) -> duckdb.DuckDBPyRelation:
             return _open_csv(paths, columns)
         if kind == "json":
             return _open_json(paths, columns)
+        if kind == "xlsx":
+            return _open_xlsx(paths, columns)
         return _open_parquet(paths, columns)
 
 
@@ -90,6 +102,8 @@ def _paths_and_kind(given: Paths) -> tuple[list[str], str]:
 
 def _matching(pattern: str) -> list[str]:
     """The files that a path or glob stands for, in order."""
+    if pattern == STDIN:
+        return [_file_of_stdin()]
     try:
         is_folder = Path(pattern).is_dir()
         exists = Path(pattern).exists()
@@ -117,9 +131,20 @@ def _kind_of_file(path: str) -> str:
         if name.endswith(endings):
             return kind
     raise LogError(
-        f"{path}: unknown kind of file; known are .csv, .tsv, .txt, .parquet, .pq, .jsonl, .ndjson "
-        "and .json"
+        f"{path}: unknown kind of file; known are .csv, .tsv, .txt, .parquet, .pq, .jsonl, "
+        ".ndjson, .json and .xlsx, and - for CSV from standard input"
     )
+
+
+@cache
+def _file_of_stdin() -> str:
+    """A temporary file with what standard input has, since a log is read more than once."""
+    folder = TemporaryDirectory(prefix="pastwise-")
+    atexit.register(folder.cleanup)
+    path = Path(folder.name) / "stdin.csv"
+    with path.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return str(path)
 
 
 def _exact(paths: Sequence[str]) -> list[str]:
@@ -184,6 +209,19 @@ def _as_moment(name: str, kind: str, is_label: bool) -> str:
     )
 
 
+def with_moments(relation: duckdb.DuckDBPyRelation, columns: Columns) -> duckdb.DuckDBPyRelation:
+    """A relation whose columns of time and age are moments where they hold such texts."""
+    kinds = dict(zip(relation.columns, relation.types, strict=True))
+    names = dict.fromkeys(name for name in (columns.time, columns.age) if name)
+    texts = [name for name in names if str(kinds.get(name)) == "VARCHAR"]
+    replaced = []
+    for name, values in (_first_values(relation, texts) if texts else {}).items():
+        kind = _moment_type(values) if values else None
+        if kind is not None:
+            replaced.append(_as_moment(name, kind, is_label=False))
+    return relation.project(f"* replace ({', '.join(replaced)})") if replaced else relation
+
+
 def _first_values(relation: duckdb.DuckDBPyRelation, names: Sequence[str]) -> dict[str, list[str]]:
     """The values of some columns in the first rows, without missing ones."""
     selected = ", ".join(identifier(name) for name in names)
@@ -234,6 +272,8 @@ def _open_csv(paths: list[str], columns: Columns) -> duckdb.DuckDBPyRelation:
             is_label = name in columns.labels
             if all(_parses(value, float) for value in values):
                 types[name], selected[name] = _number(text, name, values, columns)
+            elif _have_decimal_commas(name, values):
+                selected[name] = _with_decimal_point(name)
             elif (kind := _moment_type(values)) is not None:
                 selected[name] = _as_moment(name, kind, is_label)
     query = f"select {', '.join(selected.values())} from {reader}"
@@ -258,6 +298,29 @@ def _number(
     )
     checked = f"case when abs({column}) > {EXACT} then error({literal(problem)}) else {column} end"
     return "DOUBLE", f"{checked} as {column}"
+
+
+DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+(,\d+)?(e[+-]?\d+)?\s*", re.IGNORECASE)
+THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
+
+
+def _have_decimal_commas(name: str, values: list[str]) -> bool:
+    """Whether texts are numbers with decimal commas; those that may be thousands are refused."""
+    with_comma = [value for value in values if "," in value]
+    if not with_comma:
+        return False
+    if all(THOUSANDS.fullmatch(value) for value in with_comma):
+        raise LogError(
+            f"the column {name!r} holds {shown(with_comma[0])}: is the comma a decimal comma, or "
+            "does it separate thousands? Write decimal points, and no separators"
+        )
+    return all(DECIMAL_COMMA.fullmatch(value) for value in values)
+
+
+def _with_decimal_point(name: str) -> str:
+    """SQL for a column of text with decimal commas as numbers."""
+    column = identifier(name)
+    return f"cast(replace({column}, ',', '.') as double) as {column}"
 
 
 def _holds_whole_numbers(relation: duckdb.DuckDBPyRelation, name: str) -> bool:
@@ -362,6 +425,53 @@ def _json_type(path: str, name: str, kinds: set[str]) -> str:
     if kinds <= {"BIGINT", "UBIGINT", "DOUBLE"}:
         return "DOUBLE"
     raise LogError(f"{path}: the column {name!r} holds values of different types")
+
+
+# Excel.
+
+
+def _open_xlsx(paths: list[str], columns: Columns) -> duckdb.DuckDBPyRelation:
+    """The first sheet of Excel files, one below the other. The first row names the columns."""
+    values: dict[str, list[Any]] = {name: [] for name in columns.all}
+    for path in paths:
+        names, rows = _read_sheet(path)
+        require_columns(columns, names)
+        places = {name: names.index(name) for name in values}
+        for row in rows:
+            for name, place in places.items():
+                values[name].append(row[place] if place < len(row) else None)
+    try:
+        table = pa.table(values)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        reason = error.args[-1] if error.args else error
+        raise LogError(f"{paths[0]}: a column holds values of different types: {reason}") from None
+    return with_moments(connect().from_arrow(table), columns)
+
+
+def _read_sheet(path: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Names of the columns of the first sheet, and its rows without blank ones."""
+    try:
+        import openpyxl
+    except ImportError:
+        raise MissingDependencyError(
+            f"{path}: Excel files need openpyxl: pip install 'pastwise[excel]', or save it as CSV"
+        ) from None
+    try:
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    except (OSError, ValueError, KeyError, BadZipFile) as error:
+        raise LogError(f"{path} is not an Excel file: {error}") from None
+    try:
+        rows = list(book.worksheets[0].iter_rows(values_only=True))
+    finally:
+        book.close()
+    if not rows:
+        raise LogError(f"{path}: the first sheet is empty; its first row names the columns")
+    names = ["" if name is None else str(name) for name in rows[0]]
+    known = [name for name in names if name]
+    name, number = Counter(known).most_common(1)[0] if known else ("", 0)
+    if number > 1:
+        raise LogError(f"{path}: the column {name!r} occurs twice")
+    return names, [row for row in rows[1:] if any(value is not None for value in row)]
 
 
 # Parquet files.

@@ -186,8 +186,15 @@ def _reward(name: str, schema: Schema) -> nw.Expr:
 
 def _require_date(name: str, dtype: nw.dtypes.DType, role: str) -> None:
     """Refuse a column that holds neither numbers nor dates."""
-    if not _is_date(dtype):
-        raise LogError(f"the {role} column {name!r} must hold numbers or dates, not {dtype}")
+    if _is_date(dtype):
+        return
+    problem = f"the {role} column {name!r} must hold numbers or dates, not {dtype}"
+    if dtype == nw.String and role in ("time", "age"):
+        problem += (
+            ": write dates as 2024-05-31 or 2024-05-31T13:00, or convert the column first, as by "
+            "pandas.to_datetime or polars' str.to_datetime"
+        )
+    raise LogError(problem)
 
 
 def _instant(name: str, schema: Schema) -> nw.Expr:

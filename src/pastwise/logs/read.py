@@ -18,12 +18,12 @@ import pyarrow.compute as pc
 from pastwise.data.counts import Decay, TransitionCounts
 from pastwise.data.space import Label
 from pastwise.errors import LogWarning
-from pastwise.logs.columns import Columns, GivenBins, Names, Span
+from pastwise.logs.columns import Columns, GivenBins, Name, Names, Span
 from pastwise.logs.decode import Reading, decode, decode_tally
 from pastwise.logs.files import parquet_files
 from pastwise.logs.parquet import Tally, is_plain, tally
 from pastwise.logs.query import grouped, prepare
-from pastwise.logs.sources import name_of, open_table
+from pastwise.logs.sources import categories_of, name_of, open_table
 from pastwise.logs.sql import engine_errors
 from pastwise.logs.summary import with_episodes
 
@@ -34,20 +34,20 @@ def count_transitions(
     action: Names,
     next_state: Names | None = None,
     *,
-    episode: str | None = None,
-    time: str | None = None,
+    episode: Name | None = None,
+    time: Name | None = None,
     max_gap: Span | None = None,
     terminal: Label | Sequence[Label] = (),
-    count: str | None = None,
-    weight: str | None = None,
-    task: str | None = None,
-    age: str | None = None,
+    count: Name | None = None,
+    weight: Name | None = None,
+    task: Name | None = None,
+    age: Name | None = None,
     half_life: Span | None = None,
     as_of: float | None = None,
     bins: GivenBins | None = None,
     text_labels: bool = True,
-    reward: str | None = None,
-    outcome: str | None = None,
+    reward: Name | None = None,
+    outcome: Name | None = None,
 ) -> TransitionCounts:
     """Count the transitions of a log, wherever it is.
 
@@ -57,8 +57,9 @@ def count_transitions(
     Parameters
     ----------
     table
-        A path to CSV, Parquet or JSON lines, a glob or a list of them; a table of pandas, polars
-        (eager or lazy), pyarrow, DuckDB, Ibis or PySpark; or a mapping of columns.
+        A path to CSV, Parquet, JSON lines or Excel, a glob or a list of them, or ``"-"`` for CSV
+        from standard input; a table of pandas, polars (eager or lazy), pyarrow, DuckDB, Ibis or
+        PySpark; a mapping of columns, a list of rows as mappings, or an array of NumPy.
     state, action, next_state, episode, time, ...
         The columns; see `Columns`.
     as_of : float, optional
@@ -134,7 +135,10 @@ def read_log(
         if columns.is_chained and pc.sum(groups.column("ties")).as_py():
             prepared, known, decay = prepare(frame, columns, as_of, ties=True)
             groups = collect_groups(prepared, known, decay, episodes=episodes)
-        reading, split = decode(groups, known, decay, more=more, episodes=episodes)
+        categories = categories_of(table, columns)
+        reading, split = decode(
+            groups, known, decay, more=more, episodes=episodes, categories=categories
+        )
         return with_episodes(reading, split, frame, prepared, decay, more=more)
 
 

@@ -11,17 +11,19 @@ binding calls leaked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import narwhals.stable.v2 as nw
+import numpy as np
 import pyarrow as pa
 
-from pastwise.errors import LogError
+from pastwise.data.space import Label, shortest_text
+from pastwise.errors import LogError, shown
 from pastwise.logs.columns import Columns
-from pastwise.logs.files import is_files, open_files
+from pastwise.logs.files import EXACT, is_files, open_files, with_moments
 from pastwise.logs.sql import connect, identifier
 
 ROW = "pastwise row"
@@ -33,7 +35,8 @@ def open_table(table: Any, columns: Columns, *, numbered: bool = False) -> nw.La
 
     Parameters
     ----------
-    table : path, glob, list of paths, mapping of columns, or a frame of any library of narwhals
+    table : path, glob, list of paths, mapping of columns, list of rows, array of NumPy, or a frame
+        of any library of narwhals
     columns : Columns
         The columns that are needed; the others may hold anything. They also say which columns of a
         CSV file are text; the others get the type that their values look like.
@@ -42,12 +45,14 @@ def open_table(table: Any, columns: Columns, *, numbered: bool = False) -> nw.La
     """
     if is_files(table):
         return _frame_of(open_files(table, columns), numbered)
+    table = named_columns(table)
     if isinstance(table, Mapping):
-        return _frame_of(_in_duckdb(_arrow_table(dict(table), columns)), numbered)
+        arrow = _arrow_table(dict(table), columns)
+        return _frame_of(with_moments(_in_duckdb(arrow), columns), numbered)
     frame = _narwhals_frame(table)
     if isinstance(frame, nw.LazyFrame):
         return _in_utc(frame, columns)
-    if frame.implementation.is_polars():
+    if frame.implementation.is_polars() and not _has_text_times(frame, columns):
         if numbered:
             frame = frame.with_row_index(ROW).with_columns(nw.col(ROW) + 1)
         lazy: nw.LazyFrame[Any] = frame.lazy()
@@ -55,9 +60,11 @@ def open_table(table: Any, columns: Columns, *, numbered: bool = False) -> nw.La
     native = frame.to_native()
     if frame.implementation.is_pyarrow():
         native = _needed_columns(native, columns)
+    elif frame.implementation.is_polars():
+        native = _needed_columns(frame.to_arrow(), columns)
     else:
-        native = _arrow_table(native, columns)
-    return _frame_of(_in_duckdb(native), numbered)
+        native = _arrow_table(_with_text_intervals(native, columns), columns)
+    return _frame_of(with_moments(_in_duckdb(native), columns), numbered)
 
 
 def name_of(table: Any) -> str:
@@ -77,6 +84,170 @@ def library_of(table: Any) -> str | None:
 # Tables in memory and in engines.
 
 
+def named_columns(table: Any) -> Any:
+    """A list of rows or an array of NumPy as a mapping of columns, and any names as text.
+
+    The columns of a plain array are named by their numbers, from 0 on.
+    """
+    if isinstance(table, np.ndarray):
+        return _columns_of_array(table)
+    if isinstance(table, (list, tuple)):
+        return _columns_of_rows(table)
+    is_pandas = _is_pandas(table)
+    if not is_pandas and not isinstance(table, Mapping):
+        return table
+    if not any(isinstance(name, (int, np.integer)) for name in table):
+        return table
+    if is_pandas:
+        return table.rename(columns=str)
+    return {str(name): values for name, values in table.items()}
+
+
+def _is_pandas(table: Any) -> bool:
+    """Whether a table is a data frame with the interface of pandas."""
+    return hasattr(table, "iloc") and hasattr(table, "dtypes")
+
+
+def _columns_of_array(array: np.ndarray[Any, Any]) -> dict[str, Any]:
+    """The columns of a structured array, or of one with two dimensions."""
+    if array.dtype.names is not None and array.ndim == 1:
+        return {name: array[name] for name in array.dtype.names}
+    if array.ndim != 2:
+        raise LogError(
+            "an array is a log if it has two dimensions, records and columns, or named fields; "
+            f"got the shape {array.shape}"
+        )
+    return {str(i): _column_of_array(array[:, i]) for i in range(array.shape[1])}
+
+
+def _column_of_array(values: np.ndarray[Any, Any]) -> Any:
+    """A column of an array. All have one type, so whole numbers may be there as fractions."""
+    if values.dtype.kind == "O":
+        return values.tolist()
+    if values.dtype.kind != "f":
+        return values
+    is_known = ~np.isnan(values)
+    known = values[is_known]
+    is_whole = bool(np.all(np.isfinite(known) & (np.abs(known) < EXACT) & (known % 1 == 0)))
+    if not is_whole:
+        return values
+    whole = np.where(is_known, values, 0).astype(np.int64)
+    return pa.array(whole, mask=~is_known)
+
+
+def _columns_of_rows(rows: Sequence[Any]) -> dict[str, list[Any]]:
+    """The columns of rows that are mappings; a value that a row lacks is missing."""
+    if not rows:
+        raise LogError("the log has no records: the list is empty")
+    names: dict[str, None] = {}
+    for place, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise LogError(
+                "a list is a log if it holds paths, or rows as mappings such as "
+                f'{{"state": "cold", "action": "heat"}}; item {place} is {shown(row)}'
+            )
+        names.update(dict.fromkeys(row))
+    return {str(name): [row.get(name) for row in rows] for name in names}
+
+
+def categories_of(table: Any, columns: Columns) -> dict[str, tuple[Label, ...]]:
+    """The values of columns that have an order of their own, in that order.
+
+    These are the enumerations of polars and DuckDB, ordered dictionaries of pyarrow, and categories
+    of pandas, unless they have no order and are sorted as text, which is pandas' default.
+    """
+    if is_files(table):
+        return {}
+    table = named_columns(table)
+    found = {}
+    outcome = (columns.outcome,) if columns.outcome else ()
+    for name in (*columns.state, *columns.action, *outcome):
+        if name not in columns.bins:
+            found[name] = _categories(table, name)
+    for name, next_name in zip(columns.state, columns.next_state, strict=False):
+        if not found.get(name) and name not in columns.bins:
+            found[name] = _categories(table, next_name)
+    return {name: categories for name, categories in found.items() if categories}
+
+
+def _categories(table: Any, name: str) -> tuple[Label, ...]:
+    """The values of a column in their own order; nothing if they have none."""
+    if isinstance(table, Mapping):
+        column = table[name]
+        dtype = getattr(column, "dtype", getattr(column, "type", None))
+    elif isinstance(table, pa.Table):
+        column = table.column(name)
+        dtype = column.type
+    elif _is_pandas(table):
+        column = table[name]
+        dtype = column.dtype
+    else:
+        kind = _narwhals_frame(table).collect_schema()[name]
+        return tuple(kind.categories) if isinstance(kind, nw.Enum) else ()
+
+    if isinstance(dtype, pa.DictionaryType):
+        return _arrow_categories(column) if dtype.ordered else ()
+    categories = getattr(dtype, "categories", None)
+    if categories is None:
+        return ()
+    labels = tuple(_as_label(category) for category in categories)
+    is_ordered = getattr(dtype, "ordered", True)
+    is_default = not is_ordered and list(labels) == sorted(labels, key=str)
+    return () if is_default else labels
+
+
+def _arrow_categories(column: pa.Array | pa.ChunkedArray) -> tuple[Label, ...]:
+    """The values of a dictionary, in its order."""
+    if isinstance(column, pa.Array):
+        column = pa.chunked_array([column])
+    chunks = column.unify_dictionaries().chunks
+    return tuple(chunks[0].dictionary.to_pylist()) if chunks else ()
+
+
+def _as_label(category: Any) -> Label:
+    """A category of pandas as the label that it becomes."""
+    if isinstance(category, np.generic):
+        category = category.item()
+    if isinstance(category, (str, int, float)):
+        return category
+    if hasattr(category, "closed_left"):
+        return _interval_text(category)
+    return str(category.isoformat()) if hasattr(category, "isoformat") else str(category)
+
+
+def _with_text_intervals(table: Any, columns: Columns) -> Any:
+    """A frame of pandas with intervals, such as those of ``pd.cut``, as text: ``(0, 10]``."""
+    replaced = {}
+    for name in dict.fromkeys(columns.labels):
+        if name not in table:
+            continue
+        dtype = getattr(table[name], "dtype", None)
+        categories = getattr(getattr(dtype, "categories", None), "dtype", None)
+        if str(categories).startswith("interval"):
+            texts = [_interval_text(each) for each in dtype.categories]  # type: ignore[union-attr]
+            replaced[name] = table[name].cat.rename_categories(texts)
+        elif str(dtype).startswith("interval"):
+            texts = table[name].map(_interval_text, na_action="ignore")
+            replaced[name] = texts.astype(object)
+    return table.assign(**replaced) if replaced else table
+
+
+def _interval_text(interval: Any) -> str:
+    """An interval of pandas as text; 10 and 10.0 are the same end."""
+    ends = []
+    for end in (interval.left, interval.right):
+        is_number = isinstance(end, (int, float, np.number))
+        ends.append(shortest_text(float(end)) if is_number else str(end))
+    opening = "[" if interval.closed_left else "("
+    closing = "]" if interval.closed_right else ")"
+    return f"{opening}{ends[0]}, {ends[1]}{closing}"
+
+
+def _has_text_times(frame: nw.DataFrame[Any], columns: Columns) -> bool:
+    """Whether times are text, which DuckDB can read."""
+    return any(frame.schema.get(name) == nw.String for name in (columns.time, columns.age) if name)
+
+
 def _narwhals_frame(table: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
     try:
         frame: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(table)
@@ -84,8 +255,8 @@ def _narwhals_frame(table: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
         raise LogError(" ".join(str(error).split())) from None
     except TypeError:
         raise LogError(
-            "a log is a path, a mapping of columns, or a table of pandas, polars, pyarrow, DuckDB, "
-            f"Ibis or PySpark; not {type(table).__name__}"
+            "a log is a path, a mapping of columns, a list of rows, an array of NumPy, or a table "
+            f"of pandas, polars, pyarrow, DuckDB, Ibis or PySpark; not {type(table).__name__}"
         ) from None
     return frame
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
@@ -94,11 +94,14 @@ class Validation:
         return paragraph(self.sentence) + findings_html(self.findings)
 
 
-def validate_log(table: Any, columns: Columns) -> Validation:
+def validate_log(table: Any, columns: Columns | Mapping[str, Any]) -> Validation:
     """Read a log as `count_transitions` would, and report what was found, with examples.
 
-    A log that nothing can be learned from is a `LogError`.
+    A log that nothing can be learned from is a `LogError`. ``columns`` may be a dict of what
+    `Columns.of` takes.
     """
+    if not isinstance(columns, Columns):
+        columns = Columns.of(**columns)
     with engine_errors(name_of(table)):
         # Keep the columns as they are, to show examples.
         frame = open_table(table, columns, numbered=True)

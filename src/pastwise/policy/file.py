@@ -384,7 +384,10 @@ def _pack_space(space: Space) -> Content:
         labels: Any = {"range": len(space)}
     else:
         labels = [_storable(label) for label in space.labels]
-    return {"labels": labels, "fields": list(space.fields)}
+    content = {"labels": labels, "fields": list(space.fields)}
+    if space.orders:
+        content["orders"] = [[_storable(label) for label in order] for order in space.orders]
+    return content
 
 
 def _storable(label: Label) -> Label:
@@ -396,12 +399,15 @@ def _unpack_space(content: Mapping[str, Any]) -> Space:
     labels = content["labels"]
     fields = tuple(content["fields"])
     _require(all(isinstance(name, str) for name in fields), "names of fields are not text")
+    given = content.get("orders", ())
+    orders = tuple(tuple(as_label(label) for label in order) for order in given)
+    _require(len(orders) in (0, max(1, len(fields))), "an order for each field, or none")
     if not isinstance(labels, Mapping):
-        return Space([as_label(label) for label in labels], fields)
+        return Space([as_label(label) for label in labels], fields, orders)
     number = labels["range"]
     is_possible = type(number) is int and 0 < number < KEY_LIMIT
     _require(is_possible, "an impossible number of labels")
-    return Space(range(number), fields)
+    return Space(range(number), fields, orders)
 
 
 def as_label(value: Any) -> Label:

@@ -185,7 +185,7 @@ class TransferLearner:
     def fit(
         self,
         log: Any,
-        columns: Columns | None = None,
+        columns: Columns | Mapping[str, Any] | None = None,
         *,
         as_of: Any = None,
         **column_names: Any,
@@ -196,7 +196,7 @@ class TransferLearner:
         ----------
         log
             `TransitionCounts`, or any table that `count_transitions` takes.
-        columns : Columns, optional
+        columns : Columns or dict, optional
             Which columns hold what; instead, name them one by one: ``state=``, ``action=``,
             ``next_state=`` and so on, as `Columns.of` takes them.
         as_of : date or number, optional
@@ -217,6 +217,8 @@ class TransferLearner:
                     "or episode= and time="
                 )
             columns = Columns.of(**column_names)
+        elif not isinstance(columns, Columns):
+            columns = Columns.of(**columns)
         if as_of is not None and columns.age is None:
             raise ParameterError("as_of has no effect without age; drop it, or name the age column")
         conditions = self._conditions()
