@@ -26,6 +26,8 @@ COMMANDS = [
     "evaluate",
     "explain",
     "export",
+    "decide",
+    "card",
 ]
 
 FILES = [
@@ -103,6 +105,9 @@ STARTS = [
     ["evaluate", "p.safetensors", "log.csv", "--samples", "8"],
     ["explain", "p.safetensors", "cold"],
     ["export", "p.safetensors", "-o", "new.csv"],
+    ["export", "p.safetensors", "-o", "new.sql"],
+    ["decide", "p.safetensors", "log.csv"],
+    ["card", "p.safetensors", "--no-verdict", "-o", "new.md"],
     *[[command] for command in COMMANDS],
     ["reproduce", "--unknown"],
     [],

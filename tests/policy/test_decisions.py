@@ -15,6 +15,7 @@ import pytest
 
 import pastwise as pw
 from pastwise.errors import LabelError, ParameterError, UnknownLabelError
+from pastwise.policy.export import Export
 
 LOG = {
     "x": [0.5, 1.5, 0.2, 1.7, 0.9, 1.1],
@@ -165,3 +166,18 @@ def test_decisions_are_written_as_tables(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "out.parquet").to_pydict() == decisions.columns()
     with pytest.raises(ParameterError, match=r"\.csv or \.parquet"):
         decisions.write(tmp_path / "out.txt")
+
+
+def test_no_row_is_in_an_outcome() -> None:
+    """An outcome is a state of the counts; a context of the same name is not that state."""
+    log = {"ward": ["A", "B", "A"], "did": ["x", "y", "y"], "result": ["well", "ill", "well"]}
+    learner = pw.TransferLearner(pw.Goal(prefer="well"), method="TL")
+    learner.fit(log, state="ward", action="did", outcome="result")
+    assert learner.decide({"ward": ["A"]})["records"] == [2]
+    with pytest.raises(UnknownLabelError, match="an outcome, no state"):
+        learner.predict({"ward": ["well"]})
+    with pytest.raises(UnknownLabelError, match="an outcome, no state"):
+        learner.live().decide({"ward": "well"})
+    exported = Export.of(learner)
+    assert [state.label for state in exported.states] == ["A", "B"]
+    assert exported.columns == ("ward",)

@@ -61,7 +61,7 @@ class FoundStates(NamedTuple):
     problem: UnknownLabelError | None
 
 
-def find_states(table: Any, columns: Columns | None, states: Space) -> FoundStates:
+def find_states(table: Any, columns: Columns | None, reader: RowReader) -> FoundStates:
     """Find the state of each row.
 
     Parameters
@@ -72,11 +72,12 @@ def find_states(table: Any, columns: Columns | None, states: Space) -> FoundStat
     columns : Columns, optional
         How the log was read. Without, only lists of labels, rows by the names of the states'
         fields, and mappings of columns are known.
+    reader : RowReader
+        Finds the state of a row.
     """
-    reader = RowReader(columns, states)
     index: list[int] = []
     problem: UnknownLabelError | None = None
-    for number, row in enumerate(rows_of(table, columns, states), start=1):
+    for number, row in enumerate(rows_of(table, columns, reader.states), start=1):
         try:
             index.append(reader.index(row))
         except UnknownLabelError as error:

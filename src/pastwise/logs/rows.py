@@ -9,7 +9,7 @@ A value that no state matches is an `UnknownLabelError`. What to do then is for 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import partial
@@ -49,6 +49,8 @@ class RowReader:
         How the log was read, with all edges of bins known. Without, the fields of the states are
         the columns.
     states : Space
+    outcomes : indices of states
+        Outcomes of one-shot decisions, which no row is in, even if a label is the same.
 
     Examples
     --------
@@ -58,8 +60,11 @@ class RowReader:
     (1, 0, 1, None)
     """
 
-    def __init__(self, columns: Columns | None, states: Space) -> None:
+    def __init__(
+        self, columns: Columns | None, states: Space, outcomes: Collection[int] = ()
+    ) -> None:
         self.states = states
+        self._outcomes = frozenset(outcomes)
         self.fields = fields_of(columns, states)
         self._only_field = self.fields[0] if len(self.fields) == 1 else None
 
@@ -78,11 +83,14 @@ class RowReader:
 
     def index(self, row: object) -> int:
         """The same; an `UnknownLabelError` if no state matches."""
-        if not is_row(row):
-            index = self.states.find(row)
-            if index is not None:
-                return index
-        return self.states.index(self.label(row))
+        if is_row(row):
+            label = self._label_of_row(cast(Row, row))
+            index = self.states.index(label)
+            if index in self._outcomes:
+                raise UnknownLabelError(label, lambda: None, advice="it is an outcome, no state")
+            return index
+        known = self.states.find(row)
+        return self.states.index(self.label(row)) if known is None else known
 
     def label(self, row: object) -> Label:
         """The label of a row, of a raw value or of a label, whether or not it is a state.
@@ -93,15 +101,7 @@ class RowReader:
             If a value is missing, or lies in no bin.
         """
         if is_row(row):
-            values = cast(Row, row)
-            if self._only_field is not None:
-                return self._only_field.of_row(values)
-            if self.fields:
-                return tuple([field.of_row(values) for field in self.fields])
-            raise LabelError(
-                "this policy was learned from counts that do not name their columns; "
-                "give the state as a label"
-            )
+            return self._label_of_row(cast(Row, row))
 
         # A label, or the raw values of one.
         label = row
@@ -116,6 +116,16 @@ class RowReader:
         if self.fields:
             raise UnknownLabelError(label, partial(nearest_key, label, self.states.labels))
         return checked_label(label)
+
+    def _label_of_row(self, row: Row) -> Label:
+        if self._only_field is not None:
+            return self._only_field.of_row(row)
+        if self.fields:
+            return tuple([field.of_row(row) for field in self.fields])
+        raise LabelError(
+            "this policy was learned from counts that do not name their columns; "
+            "give the state as a label"
+        )
 
 
 def is_row(row: object) -> bool:

@@ -144,7 +144,8 @@ def _method(learner: TransferLearner) -> str:
     parameters = []
     for name, value in settings.items():
         if name != "name" and value is not None:
-            parameters.append(f"{name} {value}")
+            shown = value.get("function", value) if isinstance(value, dict) else value
+            parameters.append(f"{name} {shown}")
     return f"{method.name} ({', '.join(parameters)})" if parameters else method.name
 
 

@@ -157,7 +157,7 @@ def decisions_for(
     if on_unseen not in ("prior", "refuse"):
         raise ParameterError(f"on_unseen is 'prior' or 'refuse', not {on_unseen!r}")
     counts, plan = policy.counts_and_plan()
-    state, problem = find_states(table, policy.columns, counts.states)
+    state, problem = find_states(table, policy.columns, policy.reader)
 
     # Rows that no state matches.
     if problem is not None:

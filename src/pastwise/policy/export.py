@@ -87,14 +87,19 @@ class Export:
     @classmethod
     def of(cls, learner: TransferLearner) -> Export:
         """What a learner has learned, to export."""
-        decisions = learner.decisions(list(learner.counts_.states.labels))
+        policy = learner.fitted_
         regions = learner.regions_
+        outcome = None if policy.columns is None else policy.columns.outcome
+        decisions = learner.decisions(list(policy.log.states.labels))
+        episodes = decisions.episodes
         states = []
         for index, label in enumerate(decisions.states.labels):
-            episodes = decisions.episodes
+            if index in policy.outcomes:
+                continue
+            region = {name: values for name, values in regions[label].items() if name != outcome}
             state = ExportedState(
                 label=label,
-                region=regions[label],
+                region=region,
                 probabilities=tuple(decisions.probabilities[index].tolist()),
                 records=int(decisions.records[index]),
                 episodes=None if episodes is None else int(episodes[index]),

@@ -523,6 +523,11 @@ class TransferLearner:
         return self._policy
 
     @property
+    def fitted_(self) -> PolicyState:
+        """What was learned, by index, for code that works on policies."""
+        return self._fitted
+
+    @property
     def method_(self) -> AnyMethod:
         """The method that learned."""
         return self._fitted.settings.method
@@ -593,7 +598,7 @@ class TransferLearner:
             similarity=policy.similarity_behind(),
             fallback=policy.fallback_rule if answers_unseen else None,
             backend=policy.backend,
-            log_columns=policy.columns,
+            reader=policy.reader,
             basis=self._basis(),
         )
 

@@ -117,10 +117,12 @@ class LivePolicy:
             If no state matches, unless the learner has ``on_unseen="prior"``: then the prior
             answers, with an `UnseenStateWarning`.
         """
-        try:
-            index = self._state_index.get(state)
-        except TypeError:  # a row, or no label
-            index = None
+        index = None
+        if not isinstance(state, dict):  # a row has no index of its own
+            try:
+                index = self._state_index.get(state)
+            except TypeError:  # another kind of row, or no label
+                index = None
         row = self._row(state) if index is None else self._rows[index]
         left = next(self._uniform) * sum(row)
         for action, weight in zip(self._actions, row, strict=True):

@@ -24,7 +24,6 @@ from pastwise.errors import (
     UnseenStateWarning,
     shown,
 )
-from pastwise.logs.columns import Columns
 from pastwise.logs.findings import counted
 from pastwise.logs.rows import Row, RowReader
 from pastwise.policy.advice import Advice, Basis, advice_at, most_visited
@@ -44,9 +43,9 @@ class Rule(Mapping[Label, dict[Label, float]]):
         Rule for a state that the log does not have; without it such a state is an error.
     backend : str, optional
         Library whose data frames `to_frame` makes by default.
-    log_columns : Columns, optional
-        How the log was read. A state may then be given by raw values as well: ``rule[1.5]`` where
-        the state is a bin, ``rule[{"lactate": 1.5, "ward": "A"}]`` for any columns.
+    reader : RowReader, optional
+        With it, a state may be given by raw values as well: ``rule[1.5]`` where the state is a bin,
+        ``rule[{"lactate": 1.5, "ward": "A"}]`` for any columns.
     basis : Basis, optional
         What the rule was learned from; `advice` and tables then show records and episodes.
     """
@@ -57,12 +56,12 @@ class Rule(Mapping[Label, dict[Label, float]]):
     similarity: FloatArray
     fallback: FloatArray | None = None
     backend: str | None = None
-    log_columns: Columns | None = None
+    reader: RowReader | None = None
     basis: Basis | None = None
 
     @cached_property
     def _reader(self) -> RowReader:
-        return RowReader(self.log_columns, self.states)
+        return self.reader or RowReader(None, self.states)
 
     def row(self, state: Label | Row) -> FloatArray:
         """Probabilities of the actions: [A]."""

@@ -123,7 +123,14 @@ class PolicyState:
     @cached_property
     def reader(self) -> RowReader:
         """Finds the state of labels and of raw rows."""
-        return RowReader(self.columns, self.log.states)
+        return RowReader(self.columns, self.log.states, self.outcomes)
+
+    @property
+    def outcomes(self) -> list[int]:
+        """States that are the outcomes of one-shot decisions: nothing is decided there."""
+        is_one_shot = self.columns is not None and self.columns.outcome is not None
+        outcomes: list[int] = self.log.terminal.tolist() if is_one_shot else []
+        return outcomes
 
     @cached_property
     def _live(self) -> LiveCounts:
