@@ -22,6 +22,7 @@ COMMANDS = [
     "merge",
     "learn",
     "retarget",
+    "states",
     "update",
     "evaluate",
     "explain",

@@ -100,6 +100,37 @@ def validate(log: LogOptions, as_json: bool) -> int:
     return FINDINGS if validation.findings else OK
 
 
+@cli.command(short_help="List the states of a log or policy, the most visited first.")
+@takes(log=LogOptions)
+@json_option
+def states(log: LogOptions, as_json: bool) -> int:
+    """List the labels of the states of a log, of counts or of a policy, the most visited first.
+
+    A log needs the options that say which columns hold what; a file of counts or of a policy needs
+    none.
+    """
+    from pastwise.data.visits import StateVisits
+    from pastwise.report.terminal import coloured_table
+
+    if log.is_counts:
+        log.refuse_columns()
+        from pastwise.policy.file import load_visits
+
+        visits = load_visits(log.path)
+    else:
+        from pastwise.logs.read import read_log
+
+        columns = log.columns()
+        with spinner("Reading"):
+            reading = read_log(log.path, columns)
+        visits = StateVisits.of(reading.counts, reading.episodes)
+    if as_json:
+        print_json(visits)
+    else:
+        print_table(coloured_table(visits.table(max_rows=None)))
+    return OK
+
+
 @cli.command(short_help="Count a log into a file that `merge` and `learn` read.")
 @takes(log=LogOptions)
 @output_option

@@ -214,13 +214,17 @@ class LogOptions:
         """The counts of a file of counts; it knows its columns, so none may be given."""
         from pastwise.policy.file import load_counts
 
+        self.refuse_columns()
+        return load_counts(self.path)
+
+    def refuse_columns(self) -> None:
+        """Refuse options for the columns of a file that knows them."""
         for each in fields(self):
             if each.name != "path" and getattr(self, each.name):
                 name = each.name.replace("_", "-")
                 raise ParameterError(
                     f"{self.path} holds counts, whose columns are known; leave out --{name}"
                 )
-        return load_counts(self.path)
 
 
 def is_counts_file(path: str) -> bool:

@@ -142,8 +142,11 @@ def _file_of_stdin() -> str:
     folder = TemporaryDirectory(prefix="pastwise-")
     atexit.register(folder.cleanup)
     path = Path(folder.name) / "stdin.csv"
-    with path.open("wb") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file)
+    try:
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+    except (OSError, AttributeError) as error:
+        raise FileError(f"standard input cannot be read: {error}") from None
     return str(path)
 
 

@@ -35,6 +35,7 @@ from pastwise._files import replacing, require_regular_file
 from pastwise.data.counts import KEY_LIMIT, Decay, RewardSums, TransitionCounts
 from pastwise.data.episodes import NUM_FOLDS, EpisodeSummary, EpisodeVisits
 from pastwise.data.space import Label, Space, checked_label
+from pastwise.data.visits import StateVisits
 from pastwise.errors import ConflictError, FileError, ParameterError, PolicyFileError
 from pastwise.goals.goal import Goal
 from pastwise.logs.columns import Columns
@@ -264,6 +265,17 @@ def load_counts(path: str | Path) -> tuple[TransitionCounts, Columns | None]:
     tensors, content, _ = _read(path)
     with _blaming(path):
         return _unpack_counts(tensors, content)
+
+
+def load_visits(path: str | Path) -> StateVisits:
+    """The states of a file of counts or of a policy; the latter may know their episodes."""
+    tensors, content, _ = _read(path)
+    with _blaming(path):
+        counts, _ = _unpack_counts(tensors, content)
+        episodes = None
+        if "goal" in content:
+            episodes = _unpack_episodes(tensors, content, counts)
+        return StateVisits.of(counts, episodes)
 
 
 def merge_counts(paths: Sequence[str | Path]) -> tuple[TransitionCounts, Columns | None]:
