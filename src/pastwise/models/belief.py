@@ -21,7 +21,16 @@ import numpy as np
 from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, group_sum, normalise
 from pastwise._numerics.checks import require_memory
 from pastwise.data.counts import TransitionCounts, flat_key
-from pastwise.models.prior import ENTERED, MOVE, NO_TABLES, UNIFORM, RowPrior, Tables
+from pastwise.models.prior import (
+    ENTERED,
+    MOVE,
+    NO_TABLES,
+    UNIFORM,
+    Places,
+    RowPrior,
+    Tables,
+    staying,
+)
 
 MOST_MOVES = 5_000_000
 """Most transitions that the moves of all states of a system may have together. Logs with more, such
@@ -68,11 +77,12 @@ class Belief:
         self.weight = self.records + self.mass
 
         # The chain of each state, and how much of the prior's mean it is.
-        tables = Tables.of(counts, prior.mass)
-        pair, _, of_pair = tables.pair
+        places = Places(counts)
+        tables = Tables(places, prior.mass)
+        pair, _ = places.pairs
         self._pair_state = pair // self.num_states
         self._pair_next = pair % self.num_states
-        self._pair_share = of_pair / np.maximum(tables.of_state[self._pair_state], NO_TABLES)
+        self._pair_share = tables.of_pair / np.maximum(tables.of_state[self._pair_state], NO_TABLES)
         of_state = tables.of_state.reshape(shape[:2])
         self._chain_share = (of_state / (of_state + prior.pull[:, None]))[..., None]
 
@@ -95,7 +105,7 @@ class Belief:
         # The moves.
         self._move_share = shares[..., MOVE]
         moves = moves * has_moves[..., None] / np.maximum(total_moves, NO_TABLES)
-        self._staying = tables.staying(moves)
+        self._staying = staying(moves)
         self._move_row, self._move_next, self._move = self._moves_of_rows(moves)
 
     def _moves_of_rows(self, moves: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
@@ -127,7 +137,7 @@ class Belief:
         counts = self._counts.with_keys(key)
         prior = self._prior
         if self._num_observed >= REFIT_GROWTH * self._refitted_at + 5:
-            prior = RowPrior.of(counts, rounds=1, start=prior)
+            prior = RowPrior.of(counts)
             self._refitted_at = self._num_observed
         self._count(counts, prior)
 
