@@ -502,6 +502,34 @@ def test_what_only_stays_gives_way_to_what_was_never_tried(tries: int) -> None:
     assert rule[list(WALLS), 0].max() < 0.9
 
 
+def test_a_short_log_without_an_end_does_not_put_off_the_end() -> None:
+    """Three records between states 0 and 1; action 1 of state 1, never tried, may end it.
+
+    The credit of a short log stays small next to what random actions reach.
+    """
+    counts = counts_of_list([(0, 0, 0), (0, 1, 1), (1, 0, 0)], 4, 2).ending_in(np.array([2, 3]))
+    ideal = Goal(prefer={2: 1}).on(Space.of_size(4), Space.of_size(2))
+    plan = plan_of(ideal, counts)
+    assert plan.skill < 0.4
+    assert plan.rule[1, 1] > 0.3
+
+
+def test_credit_fades_with_the_episodes_of_a_log_not_with_its_epochs() -> None:
+    """A random past in a corridor: the longer its episodes, the fewer the same records have."""
+    ideal = Goal(prefer={4: 1}).on(Space.of_size(5), Space.of_size(2))
+    skills = []
+    for stay in (0.0, 0.9):
+        transition = corridor(0.1) * (1 - stay)
+        transition[[1, 2, 3], :, [1, 2, 3]] += stay
+        for number in (100, 10_000):
+            plan = plan_of(ideal, many_records(transition, number, ends=(0, 4)))
+            skills.append(float(plan.skill[0]))
+    short, longer, short_of_stays, longer_of_stays = skills
+    assert 0.2 > short > 5 * longer > 0
+    assert short_of_stays > 1.5 * short
+    assert longer_of_stays > 1.5 * longer
+
+
 def test_foresight_does_not_wait_for_ever_where_the_past_did() -> None:
     """A corridor 1, 2, 3 to the goal 4, in which the past mostly waited; once it jumped to 0."""
     log_: dict[str, list[Any]] = {"s": [1], "a": ["jump"], "n": [0]}

@@ -284,7 +284,9 @@ def test_batch_is_each_log_alone(ends: tuple[int, ...]) -> None:
             together.value_of(rules)[i], alone.value_of(rule[None])[0], atol=1e-9
         )
         np.testing.assert_allclose(
-            together.deviation(best)[i], alone.deviation(expected)[0], atol=1e-9
+            together.row_values(best).deviation[i],
+            alone.row_values(expected).deviation[0],
+            atol=1e-9,
         )
 
 
@@ -303,7 +305,7 @@ def test_deviation_is_that_of_the_mean_of_a_dirichlet_row() -> None:
     value = np.random.default_rng(0).normal(size=S)
     target = utility.next_state_part[0, 0] + DISCOUNT * value
     rows = mean_rows(task.belief)
-    found = task.deviation(value[None])[0]
+    found = task.row_values(value[None]).deviation[0]
     for s, a in np.ndindex(S, A):
         covariance = dirichlet.cov(rows[s, a] * task.belief.weight[0, s, a])
         assert found[s, a] == pytest.approx(np.sqrt(target @ covariance @ target), rel=1e-6)
@@ -313,7 +315,7 @@ def test_what_records_show_is_their_mean() -> None:
     counts = random_counts(6)
     task, utility = task_of(GOALS["states and actions"], counts)
     value = np.random.default_rng(0).normal(size=S)
-    shown, variance, prior_deviation = task.shown_by_records(value[None])
+    rows = task.row_values(value[None])
     table = table_of(counts)
     for s, a in np.ndindex(S, A):
         if table[s, a].sum() == 0:
@@ -322,9 +324,9 @@ def test_what_records_show_is_their_mean() -> None:
         for n in range(S):
             now = float(utility.of_transitions(s, a, n))
             total += table[s, a, n] * (now + DISCOUNT * value[n])
-        assert shown[0, s, a] == pytest.approx(total / table[s, a].sum())
-    assert (variance > 0).all()
-    assert (prior_deviation > 0).all()
+        assert rows.shown[0, s, a] == pytest.approx(total / table[s, a].sum())
+    assert (rows.noise > 0).all()
+    assert (rows.prior_deviation > 0).all()
 
 
 # Stays.

@@ -58,7 +58,7 @@ from pastwise.methods.registry import register
 from pastwise.models.belief import Belief
 from pastwise.theory.closed_loop import uniform_rule
 from pastwise.theory.learning import require_same_sizes
-from pastwise.theory.planning import MOST_ROUNDS, SMALLEST_DEVIATION, Task
+from pastwise.theory.planning import MOST_ROUNDS, SMALLEST_DEVIATION, RowValues, Task
 
 ACTING = 0.1
 """Share of the temperature while there are epochs left to act in."""
@@ -243,8 +243,9 @@ class TLForesight:
             temperature *= ACTING
         rule = task.uniform
         for _ in range(2):
-            deviation = task.deviation(value)
-            example = self._slope(task, past, skill, value) * past.logarithms * deviation
+            rows = task.row_values(value)
+            deviation = rows.deviation
+            example = self._slope(task, past, skill, rows) * past.logarithms * deviation
             optimism = deviations_added * deviation
             value, rule = self._settle(task, value, example, optimism, deviation, temperature)
 
@@ -311,7 +312,7 @@ class TLForesight:
         unskilled = 1 - np.maximum(skill, 0.0)
         return np.asarray(self.optimism * unskilled[:, None, None] * np.sqrt(share))
 
-    def _slope(self, task: Task, past: Past, skill: FloatArray, value: FloatArray) -> FloatArray:
+    def _slope(self, task: Task, past: Past, skill: FloatArray, rows: RowValues) -> FloatArray:
         """Slope of the values on the logarithms of the behaviour, in deviations: [N, 1, 1].
 
         Bayesian regression within states. The value that a row's records show varies around that of
@@ -319,18 +320,16 @@ class TLForesight:
         of the slope is normal with standard deviation 1; it does not fall below 0 unless the past
         was worse than random.
         """
-        belief = task.belief
-        shown, noise, prior_deviation = task.shown_by_records(value)
         precision = np.where(
-            task.is_allowed & (belief.records > 0) & task.is_open[:, None],
-            1 / (noise + prior_deviation**2),
+            task.is_allowed & (task.belief.records > 0) & task.is_open[:, None],
+            1 / (rows.noise + rows.prior_deviation**2),
             0.0,
         )
-        x = past.logarithms * prior_deviation
+        x = past.logarithms * rows.prior_deviation
         total = precision.sum(axis=-1, keepdims=True)
         weight = precision / np.where(total > 0, total, 1.0)
         x = x - (weight * x).sum(axis=-1, keepdims=True)
-        y = shown - (weight * shown).sum(axis=-1, keepdims=True)
+        y = rows.shown - (weight * rows.shown).sum(axis=-1, keepdims=True)
 
         prior_slope = self.example * skill
         slope = prior_slope + (precision * x * y).sum(axis=(1, 2))
@@ -364,13 +363,22 @@ class _Standing:
             return np.asarray((past.visits * value).sum(axis=-1))
 
         logged, length = task.value_and_length(past.behaviour)
-        mean = past.utility.mean.ravel()
+        length = from_visits(length)
         number = past.utility.total_weight.ravel()
-        variance = np.maximum(mean * (1 - mean), 0.0)  # a reward's mean may lie outside [0, 1]
+
+        # Of a share of good ends, by the number of episodes; or of a total over epochs.
+        if task.only_the_end_pays:
+            good_ends = np.clip(from_visits(logged), 0.0, 1.0)
+            episodes = (number + observed) / np.maximum(length, 1.0)
+            error = np.sqrt(good_ends * (1 - good_ends) / (episodes + 1))
+        else:
+            mean = past.utility.mean.ravel()
+            variance = np.maximum(mean * (1 - mean), 0.0)  # a reward's mean may exceed [0, 1]
+            error = np.sqrt(variance / (number + observed + 1)) * length
         return cls(
             gain=from_visits(logged - task.random_value),
             possible_gain=from_visits(best_value - task.random_value),
-            error=np.sqrt(variance / (number + observed + 1)) * from_visits(length),
+            error=error,
             has_records=number > 0,
         )
 

@@ -99,7 +99,6 @@ class RowPrior:
             than other logs of the same length change it by.
         pulls : numbers
             Pulls to choose from: from chains that count almost alone to chains that do not count.
-            Finer steps change no decision.
         first_factor : float
             The second mass is so many times the first. With eight rounds, any mass from a sixtieth
             of a record to ten thousand can be reached.

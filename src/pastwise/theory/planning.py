@@ -18,7 +18,7 @@ as the posterior expects. With p ~ Beta(a, b) the discounted number of epochs is
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -195,29 +195,50 @@ class Task:
             value = np.where(self.is_open, fold(np.maximum, self._of_allowed(value)), value)
         return np.asarray(self._of_allowed(value).argmax(axis=-1))
 
-    def deviation(self, value: FloatArray) -> FloatArray:
-        """Standard deviation of the value of each action under the posterior: [N, S, A]."""
-        variance = _variance(self.belief.mean, self._target(value))
-        return np.sqrt(variance / (self.belief.weight + 1))
-
-    def shown_by_records(self, value: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """What the records of each row alone say of its value: [N, S, A] each.
-
-        Its mean, the variance of that mean, and the standard deviation of the value under the
-        prior.
-        """
+    def row_values(self, value: FloatArray) -> RowValues:
+        """What is known of the value of each action, given that of the next state: [N, S]."""
         belief = self.belief
         target = self._target(value)
+        squared = target**2
+
+        # Both moments, by the records of each row and by its prior.
+        recorded = belief.of_records(target)
+        by_prior = belief.of_prior(target)
+        recorded_squared = belief.of_records(squared)
+        by_prior_squared = belief.of_prior(squared)
+
+        # The variance under the mean row, and under the prior's.
+        mean = (recorded + belief.mass * by_prior) / belief.weight
+        mean_squared = (recorded_squared + belief.mass * by_prior_squared) / belief.weight
+        variance = np.maximum(mean_squared - mean**2, 0.0)
+        prior_variance = np.maximum(by_prior_squared - by_prior**2, SMALLEST_DEVIATION**2)
         number = np.maximum(belief.records, 1e-9)
-        shown = belief.of_records(target) / number + self._action_part
-        variance = np.maximum(_variance(belief.mean, target), SMALLEST_DEVIATION**2)
-        prior_variance = np.maximum(_variance(belief.of_prior, target), SMALLEST_DEVIATION**2)
-        return shown, variance / number, np.sqrt(prior_variance / (belief.mass + 1))
+        return RowValues(
+            deviation=np.sqrt(variance / (belief.weight + 1)),
+            prior_deviation=np.sqrt(prior_variance / (belief.mass + 1)),
+            shown=recorded / number + self._action_part,
+            noise=np.maximum(variance, SMALLEST_DEVIATION**2) / number,
+        )
 
 
-def _variance(mean: Callable[[FloatArray], FloatArray], target: FloatArray) -> FloatArray:
-    """Variance of a target under the distributions that a function takes means of."""
-    return np.asarray(np.maximum(mean(target**2) - mean(target) ** 2, 0.0))
+@dataclass(frozen=True, eq=False)
+class RowValues:
+    """What is known of the value of each action; every field is [N, S, A].
+
+    Attributes
+    ----------
+    deviation, prior_deviation
+        Standard deviation of the value under the posterior, and under the prior.
+    shown
+        Mean of the value over the records of the row alone.
+    noise
+        Variance of that mean.
+    """
+
+    deviation: FloatArray
+    prior_deviation: FloatArray
+    shown: FloatArray
+    noise: FloatArray
 
 
 class _Stays:
