@@ -28,9 +28,9 @@ the whole log, as far as the log supports it. A plan on it has three steps.
 From a log alone (``epochs = 0``) nothing more is added. With ``epochs`` left to act and learn in,
 uncertain actions are tried, as far as there is time to profit: ``optimism`` times the deviation
 counts for an action, times the square root of the share of it that could still be resolved if the
-epochs were spread over all rows, and the less the more skill the past had. A tenth of the
-temperature is enough then: what the rule observes gets it out of a state that holds it. Where only
-the end of an episode pays, optimism does not add up over epochs: the episode would never end.
+epochs were spread over all rows, and the less the more skill the past had. The temperature is 0
+then: what the rule observes gets it out of a state that holds it. Where only the end of an episode
+pays, optimism does not add up over epochs: the episode would never end.
 """
 
 from __future__ import annotations
@@ -60,17 +60,11 @@ from pastwise.theory.closed_loop import uniform_rule
 from pastwise.theory.learning import require_same_sizes
 from pastwise.theory.planning import MOST_ROUNDS, SMALLEST_DEVIATION, RowValues, Task
 
-ACTING = 0.1
-"""Share of the temperature while there are epochs left to act in."""
-
 DIRECT_ROUNDS = 5
 """Rounds of rule and value before rules are averaged; most plans have settled by then."""
 
 LARGEST_DISCOUNT = 0.999999999
 """Values grow with 1 / (1 - discount); beyond this they leave too few digits for differences."""
-
-LARGEST_EXAMPLE = 4.0
-"""The example's logarithms are cut off here: exp(-4) is an action in fifty."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +97,6 @@ class Past:
         behaviour = normalise(np.where(uniform > 0, taken, 0.0) + uniform)
         logarithms = np.log(np.where(uniform > 0, behaviour, 1.0))
         logarithms -= (behaviour * logarithms).sum(axis=-1, keepdims=True)
-        logarithms = np.clip(logarithms, -LARGEST_EXAMPLE, LARGEST_EXAMPLE)
         return cls(
             visits=normalise(np.where(has_records, visits, 1.0)),
             behaviour=behaviour,
@@ -238,9 +231,8 @@ class TLForesight:
         standing = _Standing.of(task, past, value, memory.observed)
         skill = standing.skill(self.credit)
         deviations_added = self._optimism(task, standing.skill(), memory.observed)
-        temperature = self.temperature / task.uniform.shape[-1]
-        if memory.observed < self.epochs:
-            temperature *= ACTING
+        is_over = memory.observed >= self.epochs
+        temperature = self.temperature / task.uniform.shape[-1] if is_over else 0.0
         rule = task.uniform
         for _ in range(2):
             rows = task.row_values(value)
