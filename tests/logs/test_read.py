@@ -1078,8 +1078,8 @@ def test_columns_survive_json(columns: Columns) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"state": []}, "a log needs a state column and an action column"),
-        ({"action": []}, "a log needs a state column and an action column"),
+        ({"state": []}, "a log needs a state column, or columns of features, and an action"),
+        ({"action": []}, "a log needs a state column, or columns of features, and an action"),
         ({"next_state": None}, "name the next_state column, or episode and time"),
         ({"next_state": None, "episode": "e"}, "name the next_state column, or episode and time"),
         ({"next_state": None, "time": "t"}, "name the next_state column, or episode and time"),

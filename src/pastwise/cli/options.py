@@ -129,6 +129,21 @@ class LogOptions:
     next_state: tuple[str, ...] = option(
         "--next-state", multiple=True, help="Next-state column, one for each state column."
     )
+    features: tuple[str, ...] = option(
+        "--feature",
+        "features",
+        multiple=True,
+        help="Raw column of numbers, dates, booleans or categories; states are learned from them.",
+    )
+    next_features: tuple[str, ...] = option(
+        "--next-feature",
+        "next_features",
+        multiple=True,
+        help="Column of the next value of a feature, one for each.",
+    )
+    max_states: int | None = option(
+        "--max-states", type=int, help="How many states are learned from features, at most."
+    )
     episode: str | None = option("--episode", help="Column that names a record's episode.")
     time: str | None = option(
         "--time",
@@ -185,15 +200,18 @@ class LogOptions:
 
     def columns(self) -> Columns:
         """Which columns hold what."""
-        from pastwise.logs.columns import Columns
+        from pastwise.logs.columns import MAX_STATES, Columns
 
-        for name, given in (("--state", self.state), ("--action", self.action)):
+        for name, given in (("--state", self.state or self.features), ("--action", self.action)):
             if not given:
                 raise click.UsageError(f"Missing option '{name}': which column holds it?")
         return Columns.of(
             self.state,
             self.action,
             self.next_state,
+            features=self.features,
+            next_features=self.next_features,
+            max_states=MAX_STATES if self.max_states is None else self.max_states,
             episode=self.episode,
             time=self.time,
             max_gap=self.max_gap,

@@ -251,13 +251,13 @@ class Comparison(Condition):
         return (self,)
 
     def __str__(self) -> str:
-        column = _column_text(self.column)
+        column = column_text(self.column)
         if self.operator == IS_MISSING:
             return f"{column} {IS_MISSING}"
         if self.operator in MEMBERSHIP:
-            members = ", ".join(_literal_text(literal) for literal in self.literals)
+            members = ", ".join(literal_text(literal) for literal in self.literals)
             return f"{column} {self.operator} ({members})"
-        return f"{column} {self.operator} {_literal_text(self.literals[0])}"
+        return f"{column} {self.operator} {literal_text(self.literals[0])}"
 
 
 @dataclass(frozen=True)
@@ -285,7 +285,7 @@ class Not(Condition):
 
     def __str__(self) -> str:
         if isinstance(self.operand, Comparison) and self.operand.operator == IS_MISSING:
-            return f"{_column_text(self.operand.column)} is not missing"
+            return f"{column_text(self.operand.column)} is not missing"
         return f"not {_in_parentheses(self.operand, (And, Or))}"
 
 
@@ -386,7 +386,7 @@ def _in_parentheses(condition: Condition, kinds: tuple[type[Condition], ...]) ->
     return f"({condition})" if isinstance(condition, kinds) else str(condition)
 
 
-def _column_text(name: str) -> str:
+def column_text(name: str) -> str:
     """A column as a condition writes it."""
     if _is_bare_word(name):
         return name
@@ -394,7 +394,7 @@ def _column_text(name: str) -> str:
     return f"`{escaped}`"
 
 
-def _literal_text(literal: Literal) -> str:
+def literal_text(literal: Literal) -> str:
     """A value as a condition writes it."""
     if isinstance(literal, bool):
         return str(literal).lower()

@@ -8,12 +8,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
+from functools import cached_property
 from numbers import Integral
 from typing import Any, Literal
 
 from pastwise.data.bins import Bins
 from pastwise.data.conditions import Condition
-from pastwise.data.regions import Region, label_regions
+from pastwise.data.partition import Partition
+from pastwise.data.regions import Point, Region, label_regions
 from pastwise.data.space import Label, Space
 from pastwise.errors import LogError, ParameterError, listed, shown
 
@@ -40,6 +42,12 @@ ALL_NUMBERS = "*"
 
 GivenBins = Mapping[Any, Sequence[float] | int | str | Bins] | Literal["auto"]
 """Bins as people write them: edges, a number of bins or ``"auto"`` by column, or ``"auto"``."""
+
+FEATURES = "features"
+"""Name of the field of a state that a partition of raw columns gives."""
+
+MAX_STATES = 200
+"""How many states a partition has at most, unless a user says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +97,16 @@ class Columns:
     prefixed_outcome : bool, optional
         Whether the labels of outcomes begin with the name of their column. By default where one of
         them is a label of a state as well; decided when the log is read.
+    features : tuple of str
+        Raw columns, of numbers, dates, booleans or categories, in place of or next to those of the
+        state. A partition of them is learned, and its leaves are states.
+    next_features : tuple of str
+        Columns of the next values of the features, in the same order. Without them and without
+        next-state columns, the next record has them.
+    max_states : int
+        How many leaves the partition has at most.
+    partition : Partition, optional
+        The partition, once it is learned.
     """
 
     state: tuple[str, ...]
@@ -109,11 +127,18 @@ class Columns:
     reward: str | None = None
     outcome: str | None = None
     prefixed_outcome: bool | None = None
+    features: tuple[str, ...] = ()
+    next_features: tuple[str, ...] = ()
+    max_states: int = MAX_STATES
+    partition: Partition | None = None
 
     def __post_init__(self) -> None:
-        if not self.state or not self.action:
-            raise ParameterError("a log needs a state column and an action column")
+        if not (self.state or self.features) or not self.action:
+            raise ParameterError(
+                "a log needs a state column, or columns of features, and an action column"
+            )
         self._check_next_state()
+        self._check_features()
         if (self.age is None) != (self.half_life is None):
             raise ParameterError("age and half_life go together: give both or neither")
         self._check_names()
@@ -126,26 +151,52 @@ class Columns:
         if self.is_one_shot:
             self._check_one_shot()
             return
-        if not self.next_state and not self.time:
+        if not self.has_next and not self.time:
             raise ParameterError(
                 "name the next_state column, or episode and time: then the next record has it; "
                 "or, for one-shot decisions, the column of the outcome or of the reward"
             )
-        if self.next_state and len(self.next_state) != len(self.state):
+        if self.has_next and len(self.next_state) != len(self.state):
             raise ParameterError(
                 f"next_state needs as many columns as state: {len(self.state)}, "
                 f"not {len(self.next_state)}"
             )
-        if self.next_state and self.max_gap is not None:
+        if self.has_next and self.max_gap is not None:
             raise ParameterError("max_gap has no effect with next_state; drop one of them")
 
     def _check_one_shot(self) -> None:
         """Refuse what only decisions that follow each other have."""
-        for entry in ("next_state", "episode", "time", "max_gap", "terminal"):
+        for entry in ("next_state", "next_features", "episode", "time", "max_gap", "terminal"):
             if getattr(self, entry):
                 raise ParameterError(
                     f"an outcome is for one-shot decisions, which have no {entry}; drop one of them"
                 )
+
+    def _check_features(self) -> None:
+        if self.has_next and len(self.next_features) != len(self.features):
+            raise ParameterError(
+                f"next_features needs as many columns as features: {len(self.features)}, "
+                f"not {len(self.next_features)}"
+            )
+        if self.features and FEATURES in self.state:
+            raise ParameterError(
+                f"a state column cannot be named {FEATURES!r} next to features; rename it"
+            )
+        if isinstance(self.max_states, bool) or not isinstance(self.max_states, int):
+            raise ParameterError(f"max_states must be a whole number, not {self.max_states!r}")
+        if self.max_states < 2:
+            raise ParameterError(f"max_states must be at least 2, not {self.max_states}")
+        names = (*self.features, *self.next_features)
+        repeated = [name for name in names if names.count(name) > 1 or name in self.labels]
+        if repeated:
+            raise ParameterError(f"the column {repeated[0]!r} is named twice")
+        if self.partition is None:
+            return
+        known = tuple(feature.name for feature in self.partition.features)
+        if known != self.features:
+            raise ParameterError(
+                f"the partition is one of {listed(known)}, not of {listed(self.features)}"
+            )
 
     def _check_names(self) -> None:
         for entry in (
@@ -182,10 +233,13 @@ class Columns:
     @classmethod
     def of(
         cls,
-        state: Names,
-        action: Names,
+        state: Names = (),
+        action: Names = (),
         next_state: Names | None = None,
         *,
+        features: Names = (),
+        next_features: Names = (),
+        max_states: int = MAX_STATES,
         episode: Name | None = None,
         time: Name | None = None,
         max_gap: Span | None = None,
@@ -220,6 +274,9 @@ class Columns:
             propensity=_name_or_none(propensity),
             reward=_name_or_none(reward),
             outcome=_name_or_none(outcome),
+            features=_names(features),
+            next_features=_names(next_features),
+            max_states=max_states,
         )
 
     @classmethod
@@ -230,6 +287,9 @@ class Columns:
         for name, given in plain["bins"].items():
             is_plain = isinstance(given, (int, str))
             bins[name] = given if is_plain else Bins.from_dict(given)
+        partition = content.get("partition")
+        if partition is not None:
+            plain["partition"] = Partition.from_dict(partition)
         return cls(**{**plain, "bins": bins})
 
     def to_dict(self) -> dict[str, Any]:
@@ -238,20 +298,47 @@ class Columns:
         for name, given in self.bins.items():
             bins[name] = given.to_dict() if isinstance(given, Bins) else given
         plain = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        if self.partition is not None:
+            plain["partition"] = self.partition.to_dict()
         return {**plain, "bins": bins}
+
+    @property
+    def has_next(self) -> bool:
+        """Whether columns hold the next state; otherwise the next record has it."""
+        return bool(self.next_state or self.next_features)
+
+    @property
+    def state_fields(self) -> tuple[str, ...]:
+        """The fields of a state: its columns, and the leaf of the partition of its features."""
+        return (*self.state, FEATURES) if self.features else self.state
+
+    @property
+    def state_codes(self) -> Mapping[str, Bins | int | str | Partition]:
+        """The fields of a state that a query numbers, with what the numbers mean."""
+        if self.partition is None:
+            return self.bins
+        return {**self.bins, FEATURES: self.partition}
+
+    @property
+    def row_columns(self) -> tuple[str, ...]:
+        """The columns that a row needs for its state to be known."""
+        if self.partition is None:
+            return self.state
+        used = [self.partition.features[place].name for place in self.partition.used]
+        return (*self.state, *used)
 
     @property
     def is_one_shot(self) -> bool:
         """Whether decisions do not follow each other: each has an outcome, or just a reward."""
         if self.outcome is not None:
             return True
-        has_order = self.next_state or self.episode or self.time
+        has_order = self.has_next or self.episode or self.time
         return self.reward is not None and not has_order
 
     @property
     def is_chained(self) -> bool:
         """Whether the next state of a record is the state of the next record."""
-        return not self.next_state and not self.is_one_shot
+        return not self.has_next and not self.is_one_shot
 
     @property
     def is_series(self) -> bool:
@@ -296,16 +383,18 @@ class Columns:
             self.propensity,
             self.reward,
         )
-        return (*self.labels, *(name for name in others if name))
+        raw = (*self.features, *self.next_features)
+        return (*self.labels, *raw, *(name for name in others if name))
 
     def regions(self, states: Space) -> dict[Label, Region]:
-        """What each state means in terms of the state columns."""
+        """What each state means in terms of the state columns and of the features."""
         bins = {name: each for name, each in self.bins.items() if isinstance(each, Bins)}
         if self.outcome is None:
-            return label_regions(states, self.state, bins)
+            regions = label_regions(states, self.state_fields, bins)
+            return {label: self._with_leaf(region) for label, region in regions.items()}
 
         # States of one-shot decisions are contexts and outcomes.
-        regions: dict[Label, Region] = {}
+        regions = {}
         mark = f"{self.outcome} " if self.prefixed_outcome else ""
         for label in states.labels:
             has_mark = isinstance(label, str) and label.startswith(mark)
@@ -316,25 +405,42 @@ class Columns:
             if mark and has_mark:
                 regions[label] = outcome
                 continue
-            fields = self.state if isinstance(label, tuple) else ()
-            context = label_regions(Space((label,), fields), self.state, bins)[label]
+            fields = self.state_fields if isinstance(label, tuple) else ()
+            context = label_regions(Space((label,), fields), self.state_fields, bins)[label]
+            context = self._with_leaf(context)
             is_either = not mark and not isinstance(label, tuple)
             regions[label] = {**context, **outcome} if is_either else context
         return regions
 
+    def _with_leaf(self, region: Region) -> Region:
+        """A region with the values of features in place of the label of their leaf."""
+        leaf = region.get(FEATURES)
+        if self.partition is None or not isinstance(leaf, Point):
+            return region
+        others = {name: values for name, values in region.items() if name != FEATURES}
+        return {**others, **self._leaf_regions.get(leaf.value, {})}
+
+    @cached_property
+    def _leaf_regions(self) -> Mapping[Label, Region]:
+        return {} if self.partition is None else dict(self.partition.regions().items())
+
     def cut_for(self, conditions: Iterable[Condition]) -> Columns:
         """The columns with bins that are cut wherever a condition compares with a number.
 
-        Columns that are not binned stay as they are, and so do numbers of bins, whose edges are
-        known once the log is read.
+        Leaves of a partition are cut as well. Columns that are not binned stay as they are, and so
+        do numbers of bins, whose edges are known once the log is read.
         """
+        conditions = list(conditions)
         bins = dict(self.bins)
         for condition in conditions:
             for comparison in condition.atoms():
                 given = bins.get(comparison.column)
                 if comparison.column in self.state and isinstance(given, Bins):
                     bins[comparison.column] = given.cut_at(comparison.cuts())
-        return replace(self, bins=bins)
+        partition = self.partition
+        if partition is not None:
+            partition = partition.cut_for(conditions)
+        return replace(self, bins=bins, partition=partition)
 
 
 def require_columns(

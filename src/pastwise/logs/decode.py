@@ -21,6 +21,7 @@ from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, distinct
 from pastwise.data.bins import Bins
 from pastwise.data.counts import KEY_LIMIT, Decay, TransitionCounts, flat_key
 from pastwise.data.episodes import NUM_FOLDS, EpisodeSummary
+from pastwise.data.partition import Partition
 from pastwise.data.space import Label, Space, sort_key, sort_key_of
 from pastwise.errors import LabelError, LogError
 from pastwise.logs.columns import Columns
@@ -195,7 +196,7 @@ def decode(
         to_state = outcomes.outcome
     else:
         both = np.concatenate([state.codes[kept], next_state.codes[kept]])
-        states, state_index = _space_of(both, state.labels, columns.state, categories)
+        states, state_index = _space_of(both, state.labels, columns.state_fields, categories)
         from_state, to_state = np.split(state_index, 2)
     actions, action_index = _space_of(action.codes[kept], action.labels, columns.action, categories)
     tasks, task_index = _tasks(grouped, columns, kept, len(from_state))
@@ -360,7 +361,7 @@ def _reading_of(
 ) -> Reading:
     """The reading of a log with these counts, its terminal states declared."""
     all_findings = [*findings]
-    ending = _with_terminal(counts, columns.terminal, more)
+    ending = _with_terminal(counts, columns, more)
     if ending.num_records == 1 and not more:
         all_findings.append(finding_of("single-transition", 1))
     left_out = counts.num_records - ending.num_records
@@ -369,13 +370,12 @@ def _reading_of(
     return Reading(ending, columns, rows, tuple(all_findings))
 
 
-def _with_terminal(
-    counts: TransitionCounts, terminal: tuple[Label, ...], more: bool
-) -> TransitionCounts:
+def _with_terminal(counts: TransitionCounts, columns: Columns, more: bool) -> TransitionCounts:
     """The counts with their terminal states, and without the records that leave one."""
+    terminal = columns.terminal
     if not terminal:
         return counts
-    if more:
+    if more or columns.partition is not None:  # not every leaf need occur
         terminal = tuple(label for label in terminal if counts.states.has(label))
     try:
         indices = counts.states.indices(terminal)
@@ -503,7 +503,7 @@ class Outcomes:
         """The states of the kept groups."""
         name = str(columns.outcome)
         contexts, context_index = _space_of(
-            state.codes[kept], state.labels, columns.state, categories
+            state.codes[kept], state.labels, columns.state_fields, categories
         )
         outcomes, outcome_index = _space_of(
             outcome.codes[kept], outcome.labels, (name,), categories
@@ -533,8 +533,8 @@ class Outcomes:
 def states_of(grouped: pa.Table, columns: Columns) -> list[Part]:
     """State and next state, which share their labels; or state and outcome, which do not."""
     if not columns.outcome:
-        return parts_of(grouped, ("state", "next"), columns.state, columns.bins)
-    (state,) = parts_of(grouped, ("state",), columns.state, columns.bins)
+        return parts_of(grouped, ("state", "next"), columns.state_fields, columns.state_codes)
+    (state,) = parts_of(grouped, ("state",), columns.state_fields, columns.state_codes)
     (outcome,) = parts_of(grouped, ("next",), (columns.outcome,), columns.bins)
     if columns.outcome == columns.reward:
         outcome = Part(outcome.codes, [whole_numbers(labels) for labels in outcome.labels])
@@ -545,7 +545,7 @@ def parts_of(
     grouped: pa.Table,
     parts: tuple[str, ...],
     names: tuple[str, ...],
-    bins: Mapping[str, Bins | int | str],
+    bins: Mapping[str, Bins | int | str | Partition],
 ) -> list[Part]:
     """Parts that share their labels, such as state and next state."""
     codes: list[list[IntArray]] = [[] for _ in parts]
@@ -553,7 +553,7 @@ def parts_of(
     for i, name in enumerate(names):
         fields = [grouped.column("task" if part == "task" else f"{part} {i}") for part in parts]
         cut = bins.get(name)
-        if isinstance(cut, Bins):
+        if isinstance(cut, (Bins, Partition)):
             field_codes = [_interval_codes(field, len(cut)) for field in fields]
             field_labels: list[Label] = [*cut.labels]
         else:

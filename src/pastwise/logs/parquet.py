@@ -126,6 +126,8 @@ def _take(numbers: IntArray, indices: pa.Array, out: IntArray) -> IntArray:
 
 def is_plain(columns: Columns) -> bool:
     """Whether a log is only state, action and next state, each a single column."""
+    if columns.features:
+        return False
     is_single = len(columns.state) == len(columns.action) == len(columns.next_state) == 1
     others = (
         columns.count,

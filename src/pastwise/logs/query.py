@@ -29,8 +29,10 @@ import narwhals.stable.v2 as nw
 from pastwise.data.bins import Bins
 from pastwise.data.counts import Decay, TransitionCounts
 from pastwise.data.episodes import NUM_FOLDS
+from pastwise.data.partition import Feature, Partition
 from pastwise.errors import LogError, ParameterError
 from pastwise.logs.columns import ALL_NUMBERS, Columns, require_columns, seconds
+from pastwise.logs.expressions import feature_value, is_date, leaf_number
 from pastwise.logs.quantiles import collected, with_quantiles
 from pastwise.logs.sources import ROW
 
@@ -99,12 +101,15 @@ def prepare(
         **_number_parts(columns, schema, decay),
     }
     raw_parts = {f"raw {name}": nw.col(name) for name in raw}
+    if columns.features:
+        frame, leaves = _with_features(frame, columns, schema)
+        parts = {**parts, **leaves}
     frame = frame.select(**parts, **raw_parts)
 
     # Find the next state and the status of each record.
     status = Status.FOLLOWED.literal
     if columns.is_chained and chained:
-        next_parts = {f"next {i}": f"state {i}" for i in range(len(columns.state))}
+        next_parts = {f"next {i}": f"state {i}" for i in range(len(columns.state_fields))}
         order = [name for name in parts if name not in ("episode", "instant")] if ties else []
         is_late = None
         max_gap = _max_gap(columns, schema)
@@ -123,6 +128,78 @@ def prepare(
     return frame, columns, decay
 
 
+def sampled(
+    frame: nw.LazyFrame[Any],
+    columns: Columns,
+    features: Sequence[Feature],
+    num_rows: int,
+    *,
+    seed: int,
+    least_episodes: int = 100,
+) -> nw.LazyFrame[Any]:
+    """Records that are followed, with the values of their features and of those that follow.
+
+    Where there are more than ``num_rows``, whole episodes are sampled, or records if that would
+    leave fewer than ``least_episodes``. Ranks decide, not places, so the sample does not depend on
+    the order of rows, nor on the engine.
+    """
+    schema = frame.collect_schema()
+    parts = feature_parts(features, columns.features, schema, "state value")
+    if columns.next_features:
+        parts |= feature_parts(features, columns.next_features, schema, "next value")
+    labels = _label_parts(columns, schema)
+    parts |= {name: part for name, part in labels.items() if name.startswith("action")}
+    parts |= {**_order_parts(columns, schema), **_number_parts(columns, schema, None)}
+    frame = frame.select(**parts)
+
+    # Sample episodes, before a window has to sort them.
+    sizes = {"rows": nw.len()}
+    if columns.episode:
+        sizes["episodes"] = nw.col("episode").n_unique()
+    size = collected(frame.select(**sizes))[0]
+    share = num_rows / max(size["rows"], 1)
+    by_episode = share * size.get("episodes", 0) >= least_episodes
+    if share < 1 and by_episode:
+        frame = _sample_of_episodes(frame, share, seed)
+
+    # The next values and the status, as in `prepare`.
+    status = Status.FOLLOWED.literal
+    if columns.is_chained:
+        next_parts = {f"next value {i}": f"state value {i}" for i in range(len(features))}
+        order = [name for name in parts if name not in ("episode", "instant")]
+        is_late = None
+        max_gap = _max_gap(columns, schema)
+        if max_gap is not None and columns.time:
+            is_late = _gap(schema[columns.time]) > max_gap
+        frame, status = with_following(frame, next_parts, order, is_late)
+    frame = frame.with_columns(status=status).filter(Status.FOLLOWED.holds)
+
+    if share < 1 and not by_episode:
+        frame = _sample_of_records(frame, share, seed)
+    return frame
+
+
+def _is_sampled(rank: nw.Expr, share: float, seed: int) -> nw.Expr:
+    """Whether a rank is in the sample: multiples of the golden ratio spread evenly over [0, 1)."""
+    place = (rank * 2654435769 + seed * 40503) % 2**32
+    return place < int(share * 2**32)
+
+
+def _sample_of_episodes(frame: nw.LazyFrame[Any], share: float, seed: int) -> nw.LazyFrame[Any]:
+    episodes = frame.filter(~nw.col("episode").is_null()).group_by("episode").agg(one=nw.len())
+    episodes = episodes.with_columns(one=(nw.col("one") > 0).cast(nw.Int64))
+    rank = nw.col("one").cum_sum().over(order_by="episode")
+    episodes = episodes.with_columns(rank=rank).filter(_is_sampled(nw.col("rank"), share, seed))
+    return frame.join(episodes.select("episode"), on="episode", how="inner")
+
+
+def _sample_of_records(frame: nw.LazyFrame[Any], share: float, seed: int) -> nw.LazyFrame[Any]:
+    names = sorted(frame.collect_schema().names())
+    frame = frame.with_columns(one=nw.col("status") * 0 + 1)
+    rank = nw.col("one").cast(nw.Int64).cum_sum().over(order_by=names)
+    return frame.with_columns(rank=rank).filter(_is_sampled(nw.col("rank"), share, seed))
+
+
 def grouped(
     prepared: nw.LazyFrame[Any], columns: Columns, decay: Decay | None, *, episodes: bool = True
 ) -> nw.LazyFrame[Any]:
@@ -139,7 +216,7 @@ def grouped(
 
 def label_names(columns: Columns) -> list[str]:
     """The parts that hold labels. Records that agree in them, and in their status, are a group."""
-    names = [f"state {i}" for i in range(len(columns.state))]
+    names = [f"state {i}" for i in range(len(columns.state_fields))]
     names += [f"action {i}" for i in range(len(columns.action))]
     names += next_names(columns)
     if columns.task:
@@ -149,19 +226,14 @@ def label_names(columns: Columns) -> list[str]:
 
 def next_names(columns: Columns) -> list[str]:
     """The parts that hold the next state, or the outcome."""
-    num_fields = 1 if columns.outcome else len(columns.state)
+    num_fields = 1 if columns.outcome else len(columns.state_fields)
     return [f"next {i}" for i in range(num_fields)]
 
 
 # Columns of a log.
 
 
-def _is_date(dtype: nw.dtypes.DType) -> bool:
-    """Whether a column holds dates. DuckDB's finest moments have no type in narwhals."""
-    return dtype in (nw.Date, nw.Datetime, nw.Unknown)
-
-
-def _numeric(name: str, schema: Schema, role: str) -> nw.Expr:
+def numeric(name: str, schema: Schema, role: str) -> nw.Expr:
     """A column as a number: itself, or a date in seconds since 1970. Not-a-number is missing."""
     dtype = schema[name]
     if dtype.is_numeric():
@@ -181,12 +253,12 @@ def _reward(name: str, schema: Schema) -> nw.Expr:
             f"the reward column {name!r} must hold numbers, not {dtype}; "
             "if its values are labels, name it as the outcome"
         )
-    return _numeric(name, schema, "reward")
+    return numeric(name, schema, "reward")
 
 
 def _require_date(name: str, dtype: nw.dtypes.DType, role: str) -> None:
     """Refuse a column that holds neither numbers nor dates."""
-    if _is_date(dtype):
+    if is_date(dtype):
         return
     problem = f"the {role} column {name!r} must hold numbers or dates, not {dtype}"
     if dtype == nw.String and role in ("time", "age"):
@@ -204,7 +276,7 @@ def _instant(name: str, schema: Schema) -> nw.Expr:
     """
     dtype = schema[name]
     if dtype.is_float():
-        return _numeric(name, schema, "time")
+        return numeric(name, schema, "time")
     if not dtype.is_numeric():
         _require_date(name, dtype, "time")
     return nw.col(name)
@@ -257,8 +329,8 @@ def _microseconds(column: nw.Expr) -> nw.Expr:
 
 
 def _length(span: float | str, name: str, schema: Schema) -> float:
-    """A span in the unit that `_numeric` gives the column."""
-    if _is_date(schema[name]):
+    """A span in the unit that `numeric` gives the column."""
+    if is_date(schema[name]):
         try:
             return seconds(span)
         except ParameterError as error:
@@ -281,11 +353,11 @@ def _values_to_cut(columns: Columns, schema: Schema) -> dict[str, nw.Expr]:
     names = []
     for name, given in columns.bins.items():
         if name == ALL_NUMBERS:
-            numeric = (each for each in columns.state if schema[each].is_numeric())
-            names += [each for each in numeric if each not in columns.bins]
+            numbers = (each for each in columns.state if schema[each].is_numeric())
+            names += [each for each in numbers if each not in columns.bins]
         elif not isinstance(given, Bins):
             names.append(name)
-    return {name: _numeric(name, schema, "binned") for name in names}
+    return {name: numeric(name, schema, "binned") for name in names}
 
 
 def _with_outcome(
@@ -324,7 +396,7 @@ def _decay_of(
     """How weights fall with age, if they do."""
     if columns.age is None or columns.half_life is None:
         return None
-    age = _numeric(columns.age, schema, "age")
+    age = numeric(columns.age, schema, "age")
     half_life = _length(columns.half_life, columns.age, schema)
     if as_of is None:
         as_of = collected(frame.select(latest=age.max()))[0]["latest"]
@@ -344,7 +416,7 @@ def _label_parts(columns: Columns, schema: Schema) -> dict[str, nw.Expr]:
     def label(name: str, binned_as: str) -> nw.Expr:
         bins = columns.bins.get(binned_as)
         if isinstance(bins, Bins):
-            return _bin_of(_numeric(name, schema, "binned"), bins)
+            return _bin_of(numeric(name, schema, "binned"), bins)
         return nw.col(name)
 
     parts = {}
@@ -358,6 +430,39 @@ def _label_parts(columns: Columns, schema: Schema) -> dict[str, nw.Expr]:
         parts["next 0"] = label(columns.outcome, columns.outcome)
     if columns.task:
         parts["task"] = nw.col(columns.task)
+    return parts
+
+
+def _with_features(
+    frame: nw.LazyFrame[Any], columns: Columns, schema: Schema
+) -> tuple[nw.LazyFrame[Any], dict[str, nw.Expr]]:
+    """The frame with the values of features as the partition compares them, and its leaves."""
+    partition = columns.partition
+    if partition is None:
+        raise ParameterError("the partition of the features is not known yet")
+    place = len(columns.state)
+    values: dict[str, nw.Expr] = {}
+    leaves: dict[str, nw.Expr] = {}
+    for part, names in (("state", columns.features), ("next", columns.next_features)):
+        if not names:
+            continue
+        prefix = f"{part} value"
+        parts = feature_parts(partition.features, names, schema, prefix)
+        used = [f"{prefix} {i}" for i in partition.used]
+        values.update({name: parts[name] for name in used})
+        leaves[f"{part} {place}"] = leaf_number(partition, list(parts))
+    if values:
+        frame = frame.with_columns(**values)
+    return frame, leaves
+
+
+def feature_parts(
+    features: Sequence[Feature], names: Sequence[str], schema: Schema, prefix: str
+) -> dict[str, nw.Expr]:
+    """The values of features, as a partition compares them, by ``prefix`` and place."""
+    parts = {}
+    for i, (feature, name) in enumerate(zip(features, names, strict=True)):
+        parts[f"{prefix} {i}"] = feature_value(feature, name, schema, numeric)
     return parts
 
 
@@ -396,11 +501,11 @@ def _number_parts(columns: Columns, schema: Schema, decay: Decay | None) -> dict
     """Count, weight, and what is left of the weight at the record's age."""
     parts = {}
     if columns.count:
-        parts["count"] = _numeric(columns.count, schema, "count")
+        parts["count"] = numeric(columns.count, schema, "count")
     if columns.weight:
-        parts["weight"] = _numeric(columns.weight, schema, "weight")
+        parts["weight"] = numeric(columns.weight, schema, "weight")
     if columns.age and decay:
-        since = _numeric(columns.age, schema, "age") - decay.as_of
+        since = numeric(columns.age, schema, "age") - decay.as_of
         parts["decayed"] = (since * (log(2) / decay.half_life)).exp()
     if columns.reward:
         parts["reward"] = _reward(columns.reward, schema)
@@ -659,7 +764,7 @@ def grouped_starts(
     known = prepared.filter(usable & ~nw.col("episode").is_null())
     schema = known.collect_schema()
     times = nw.col("count") if columns.count else nw.lit(1)
-    states = [f"state {i}" for i in range(len(columns.state))]
+    states = [f"state {i}" for i in range(len(columns.state_fields))]
 
     # One row for each state that is left, and one for each that is entered.
     left = known.select("episode", *states, change=times)
@@ -679,13 +784,13 @@ def grouped_starts(
 def bad_labels(columns: Columns, schema: Schema) -> dict[str, list[nw.Expr]]:
     """Conditions for records with a bad label, by the code of the finding on them."""
     parts = {
-        "state": ("state", columns.state),
+        "state": ("state", columns.state_fields),
         "action": ("action", columns.action),
     }
     if columns.outcome:
         parts["outcome"] = ("next", (columns.outcome,))
     else:
-        parts["next-state"] = ("next", columns.state)
+        parts["next-state"] = ("next", columns.state_fields)
     conditions: dict[str, list[nw.Expr]] = {}
     for part, (prefix, names) in parts.items():
         missing = []
@@ -715,8 +820,8 @@ def leaves_terminal(columns: Columns, counts: TransitionCounts) -> nw.Expr:
         fields = label if counts.states.is_product else (label,)
         equals: list[nw.Expr] = []
         for i, value in enumerate(fields):
-            bins = columns.bins.get(columns.state[i])
-            if isinstance(bins, Bins):
+            bins = columns.state_codes.get(columns.state_fields[i])
+            if isinstance(bins, (Bins, Partition)):
                 value = bins.labels.index(value) + 1
             equals.append(nw.col(f"state {i}") == value)
         is_terminal.append(reduce(and_, equals))

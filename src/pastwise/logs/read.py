@@ -18,9 +18,11 @@ import pyarrow.compute as pc
 from pastwise.data.counts import Decay, TransitionCounts
 from pastwise.data.space import Label
 from pastwise.errors import LogWarning
-from pastwise.logs.columns import Columns, GivenBins, Name, Names, Span
+from pastwise.goals.goal import Goal
+from pastwise.logs.columns import MAX_STATES, Columns, GivenBins, Name, Names, Span
 from pastwise.logs.decode import Reading, decode, decode_tally
 from pastwise.logs.files import parquet_files
+from pastwise.logs.growth import with_partition
 from pastwise.logs.parquet import Tally, is_plain, tally
 from pastwise.logs.query import grouped, prepare
 from pastwise.logs.sources import categories_of, name_of, open_table
@@ -30,10 +32,13 @@ from pastwise.logs.summary import with_episodes
 
 def count_transitions(
     table: Any,
-    state: Names,
-    action: Names,
+    state: Names = (),
+    action: Names = (),
     next_state: Names | None = None,
     *,
+    features: Names = (),
+    next_features: Names = (),
+    max_states: int = MAX_STATES,
     episode: Name | None = None,
     time: Name | None = None,
     max_gap: Span | None = None,
@@ -81,6 +86,9 @@ def count_transitions(
         state,
         action,
         next_state,
+        features=features,
+        next_features=next_features,
+        max_states=max_states,
         episode=episode,
         time=time,
         max_gap=max_gap,
@@ -113,6 +121,7 @@ def read_log(
     as_of: float | None = None,
     more: bool = False,
     episodes: bool = True,
+    goal: Goal | None = None,
 ) -> Reading:
     """Counts of a log, findings on the records that were left out, and a summary of its episodes.
 
@@ -122,6 +131,8 @@ def read_log(
         The log continues one that is known, and need not have every terminal state.
     episodes : bool
         Summarise the episodes, where the log has an episode column. Counts alone take less time.
+    goal : Goal, optional
+        What is wanted. Where states are learned from features, its conditions are decided by them.
     """
     tallied = _tally(table, columns)
     if tallied is not None:
@@ -129,6 +140,7 @@ def read_log(
 
     with engine_errors(name_of(table)):
         frame = open_table(table, columns)
+        columns = with_partition(frame, columns, goal)
         # Sorting by time alone is faster; where times repeat, sort by the labels too.
         prepared, known, decay = prepare(frame, columns, as_of, ties=False)
         groups = collect_groups(prepared, known, decay, episodes=episodes)

@@ -43,7 +43,7 @@ class RowColumns(Columns):
     @property
     def all(self) -> tuple[str, ...]:
         """Every column that is read."""
-        return self.state
+        return self.row_columns
 
 
 class FoundStates(NamedTuple):
@@ -99,7 +99,7 @@ def rows_of(table: Any, columns: Columns | None, states: Space) -> Iterable[obje
     if isinstance(table, Mapping):
         if not any(_is_column(value) for value in table.values()):
             return [table]
-        names = columns.state if columns is not None else states.fields
+        names = columns.row_columns if columns is not None else states.fields
         return _rows_of_columns(table, names)
     if _is_series(table):
         values: list[object] = table.to_list()
@@ -109,7 +109,7 @@ def rows_of(table: Any, columns: Columns | None, states: Space) -> Iterable[obje
             "this policy was learned from counts, so it does not know the columns of a table; "
             "give a list of states"
         )
-    return _rows_of_columns(_collected(table, columns), columns.state)
+    return _rows_of_columns(_collected(table, columns), columns.row_columns)
 
 
 def _is_column(value: object) -> bool:

@@ -20,6 +20,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from pastwise.data.bins import Bins
+from pastwise.data.partition import NO_LEAF, Partition
 from pastwise.data.space import Label, Space, checked_label, nearest_key
 from pastwise.errors import LabelError, UnknownLabelError, listed, shown
 from pastwise.logs.columns import Columns
@@ -144,6 +145,8 @@ def fields_of(columns: Columns | None, states: Space) -> tuple[Field, ...]:
             fields.append(Binned(name, bins))
         else:
             fields.append(Plain(name))
+    if columns.partition is not None:
+        fields.append(Leaf(columns.partition))
     return tuple(fields)
 
 
@@ -170,6 +173,32 @@ class Plain:
         if label is None or (is_number and not isfinite(label)):
             raise _missing(self.column, value)
         return checked_label(label)
+
+
+class Leaf:
+    """Raw columns whose state is a leaf of a partition."""
+
+    def __init__(self, partition: Partition) -> None:
+        self.partition = partition
+        self._labels = partition.labels
+        self._known = frozenset(self._labels)
+
+    def of_row(self, row: Row) -> Label:
+        """The label of the leaf that the row lies in."""
+        leaf = self.partition.leaf_of(row)
+        if leaf == NO_LEAF:
+            name = self.partition.absent_in(row)
+            raise _missing(name, row[name])
+        return self._labels[leaf]
+
+    def of_value(self, value: object) -> Label:
+        """The label of a leaf; the value itself if the partition has a single feature."""
+        if value in self._known:
+            return value
+        features = self.partition.features
+        if len(features) == 1:
+            return self.of_row({features[0].name: value})
+        raise UnknownLabelError(value, partial(nearest_key, value, self._labels))
 
 
 class Binned:

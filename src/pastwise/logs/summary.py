@@ -109,33 +109,38 @@ def _visits(
     counts: TransitionCounts,
 ) -> EpisodeVisits:
     """Number of episodes by state, and by state and action."""
-    states = [f"state {i}" for i in range(len(columns.state))]
+    states = [f"state {i}" for i in range(len(columns.state_fields))]
     actions = [f"action {i}" for i in range(len(columns.action))]
 
     # Episodes of each state.
     query = grouped_visits(records, columns, states, usable)
     table = query.collect(backend="pyarrow").to_native()
     by_state = np.zeros(len(counts.states), dtype=np.int64)
-    by_state[_labels_of(table, "state", columns.state, columns, counts.states)] = _episodes(table)
+    by_state[_states_of(table, columns, counts.states)] = _episodes(table)
 
     # Episodes of each state and action.
     query = grouped_visits(records, columns, [*states, *actions], usable)
     table = query.collect(backend="pyarrow").to_native()
-    state = _labels_of(table, "state", columns.state, columns, counts.states)
-    action = _labels_of(table, "action", columns.action, columns, counts.actions)
+    state = _states_of(table, columns, counts.states)
+    action = _actions_of(table, columns, counts.actions)
     num_actions = len(counts.actions)
     pair = state * num_actions + action
     order = np.argsort(pair)
     return EpisodeVisits(by_state, pair[order], _episodes(table)[order], num_actions)
 
 
-def _labels_of(
-    table: pa.Table, part: str, names: tuple[str, ...], columns: Columns, space: Space
-) -> IntArray:
-    """Index of the label of each group: [groups]."""
-    (labels,) = parts_of(table, (part,), names, columns.bins)
+def _states_of(table: pa.Table, columns: Columns, states: Space) -> IntArray:
+    """Index of the state of each group: [groups]."""
+    (labels,) = parts_of(table, ("state",), columns.state_fields, columns.state_codes)
     everywhere = np.ones(len(table), dtype=bool)
-    return indices_of(labels, everywhere, space, part)
+    return indices_of(labels, everywhere, states, "state")
+
+
+def _actions_of(table: pa.Table, columns: Columns, actions: Space) -> IntArray:
+    """Index of the action of each group: [groups]."""
+    (labels,) = parts_of(table, ("action",), columns.action, columns.bins)
+    everywhere = np.ones(len(table), dtype=bool)
+    return indices_of(labels, everywhere, actions, "action")
 
 
 def _episodes(table: pa.Table) -> IntArray:
@@ -153,7 +158,7 @@ def _starts_without_time(
     states = reading.counts.states
     starts = np.zeros(len(states), dtype=np.int64)
     if len(table):
-        index = _labels_of(table, "state", columns.state, columns, states)
+        index = _states_of(table, columns, states)
         np.add.at(starts, index, _episodes(table))
     return starts
 
@@ -167,7 +172,7 @@ def _summary_of(
     episodes = _episodes(table)
 
     # Each action's episodes.
-    action_index = _labels_of(table, "action", columns.action, columns, counts.actions)
+    action_index = _actions_of(table, columns, counts.actions)
     by_action = np.zeros(len(counts.actions), dtype=np.int64)
     np.add.at(by_action, action_index, episodes)
 

@@ -25,6 +25,7 @@ from pastwise.logs.findings import (
     findings_html,
     findings_text,
 )
+from pastwise.logs.growth import with_partition
 from pastwise.logs.query import (
     Schema,
     Status,
@@ -106,6 +107,7 @@ def validate_log(table: Any, columns: Columns | Mapping[str, Any]) -> Validation
         # Keep the columns as they are, to show examples.
         frame = open_table(table, columns, numbered=True)
         has_row = ROW in frame.collect_schema().names()
+        columns = with_partition(frame, columns)
         raw = (ROW, *columns.all) if has_row else columns.all
         prepared, columns, decay = prepare(frame, columns, raw=raw)
 
@@ -121,7 +123,7 @@ def validate_log(table: Any, columns: Columns | Mapping[str, Any]) -> Validation
                 concerned = prepared.filter(conditions[finding.code])
                 finding = replace(finding, examples=_examples(concerned, raw))
             findings.append(finding)
-        if columns.next_state:
+        if columns.has_next:
             findings += _out_of_order(prepared, columns, raw)
         elif columns.episode:
             findings += _single_records(prepared, raw)
@@ -186,13 +188,15 @@ def _out_of_order(
         return []
 
     # The state of the next record of the episode, and its columns for examples.
-    then = {f"then {i}": f"state {i}" for i in range(len(columns.state))}
-    shown = {f"raw following {name}": f"raw {name}" for name in columns.state}
+    places = range(len(columns.state_fields))
+    names_of_state = (*columns.state, *columns.features)
+    then = {f"then {i}": f"state {i}" for i in places}
+    shown = {f"raw following {name}": f"raw {name}" for name in names_of_state}
     ordered, place = with_following(prepared, {**then, **shown}, label_names(columns))
     ordered = ordered.with_columns(place=place)
 
     # Count the records of each kind in one query.
-    differs = [nw.col(f"next {i}") != nw.col(f"then {i}") for i in range(len(columns.state))]
+    differs = [nw.col(f"next {i}") != nw.col(f"then {i}") for i in places]
     conditions = {}
     for status in (Status.NO_EPISODE, Status.NO_TIME, Status.SAME_TIME):
         conditions[STATUS_CODES[status]] = nw.col("place") == status.value
@@ -208,7 +212,7 @@ def _out_of_order(
             continue
         names = list(raw)
         if code == "broken-chain":
-            names += [f"following {name}" for name in columns.state]
+            names += [f"following {name}" for name in names_of_state]
         findings.append(finding_of(code, number, _examples(ordered.filter(holds), names)))
     return findings
 

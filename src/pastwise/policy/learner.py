@@ -211,10 +211,11 @@ class TransferLearner:
                 f"give the columns as Columns or by name, not both: {', '.join(column_names)}"
             )
         if columns is None:
-            if not {"state", "action"} <= set(column_names):
+            has_state = "state" in column_names or "features" in column_names
+            if not has_state or "action" not in column_names:
                 raise ParameterError(
-                    "which columns hold what? Give state=, action= and next_state=, "
-                    "or episode= and time="
+                    "which columns hold what? Give state= or features=, action=, and next_state= "
+                    "or next_features=, or episode= and time="
                 )
             columns = Columns.of(**column_names)
         elif not isinstance(columns, Columns):
@@ -223,7 +224,7 @@ class TransferLearner:
             raise ParameterError("as_of has no effect without age; drop it, or name the age column")
         conditions = self._conditions()
         columns = columns.cut_for(conditions)
-        reading = logs.read_log(log, columns, as_of=as_of)
+        reading = logs.read_log(log, columns, as_of=as_of, goal=Goal.of(self.goal))
 
         # Edges that were found in the log may need cuts as well.
         finer = reading.columns.cut_for(conditions)

@@ -1,0 +1,201 @@
+"""States learned from raw columns: the same in every engine, for any order of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import ibis
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pastwise import Columns, Goal, TransferLearner, count_transitions, load
+from pastwise.data.partition import Partition
+from pastwise.errors import LogError, ParameterError
+from pastwise.logs.read import read_log
+from tests.helpers.partitions import ROWS, partitions, slow_leaf
+
+Row = dict[str, Any]
+
+TYPES = {
+    "x": pa.float64(),
+    "n": pa.int64(),
+    "flag": pa.bool_(),
+    "ward": pa.string(),
+    "next_x": pa.float64(),
+    "next_n": pa.int64(),
+    "next_flag": pa.bool_(),
+    "next_ward": pa.string(),
+    "action": pa.int64(),
+}
+FEATURES = ("x", "n", "flag", "ward")
+
+ENGINES: dict[str, Callable[[pa.Table], Any]] = {
+    "pyarrow": lambda table: table,
+    "polars": lambda table: pl.DataFrame(table),
+    "polars, lazy": lambda table: pl.LazyFrame(table),
+    "pandas": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
+    "ibis": lambda table: ibis.memtable(table),
+}
+
+
+def _table(rows: list[Row]) -> pa.Table:
+    """Each row followed by itself, with its number as the action."""
+    columns: dict[str, Any] = {}
+    for name in FEATURES:
+        values = [row[name] for row in rows]
+        columns[name] = pa.array(values, TYPES[name])
+        columns[f"next_{name}"] = pa.array(values, TYPES[name])
+    columns["action"] = pa.array(range(len(rows)), pa.int64())
+    return pa.table(columns)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@settings(max_examples=25, deadline=None)
+@given(partition=partitions(), rows=st.lists(ROWS, min_size=1, max_size=12))
+def test_every_engine_finds_the_leaf_of_the_tree(
+    engine: str, partition: Partition, rows: list[Row]
+) -> None:
+    expected = {}
+    for number, row in enumerate(rows):
+        leaf = slow_leaf(partition, row)
+        if leaf is not None:
+            expected[number] = partition.labels[leaf]
+    columns = Columns(
+        state=(),
+        action=("action",),
+        features=FEATURES,
+        next_features=tuple(f"next_{name}" for name in FEATURES),
+        partition=partition,
+    )
+    table = ENGINES[engine](_table(rows))
+    if not expected:
+        with pytest.raises(LogError, match="no usable transition"):
+            read_log(table, columns)
+        return
+    counts = read_log(table, columns).counts
+    found = {}
+    for state, action in zip(counts.state.tolist(), counts.action.tolist(), strict=True):
+        found[counts.actions.labels[action]] = counts.states.labels[state]
+    assert found == expected
+
+
+def _clinic(num_episodes: int = 60, seed: int = 0) -> dict[str, Any]:
+    """A drug helps the weak, whose lactate is high, and harms the others."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for episode in range(num_episodes):
+        lactate = rng.uniform(0, 6)
+        ward = str(rng.choice(["icu", "general"]))
+        for time in range(10):
+            drug = bool(rng.integers(2))
+            age = None if rng.random() < 0.1 else float(rng.integers(20, 90))
+            rows.append((episode, time, float(lactate), age, ward, "drug" if drug else "wait"))
+            change = -1.0 if drug == (lactate >= 3) else 0.7
+            lactate = float(np.clip(lactate + change + rng.normal(0, 0.2), 0, 6))
+    names = ("episode", "time", "lactate", "age", "ward", "action")
+    return {name: [row[i] for row in rows] for i, name in enumerate(names)}
+
+
+CLINIC: dict[str, Any] = {
+    "features": ["lactate", "age", "ward"],
+    "action": "action",
+    "episode": "episode",
+    "time": "time",
+}
+
+
+def test_a_policy_for_a_condition_is_learned_from_raw_columns(tmp_path: Path) -> None:
+    learner = TransferLearner(Goal(prefer=["lactate < 2"])).fit(_clinic(), **CLINIC)
+    assert learner.columns_ is not None
+    partition = learner.columns_.partition
+    assert partition is not None
+    low = {"lactate": 2.4, "age": None, "ward": "icu"}
+    high = {"lactate": 4.5, "age": 40.0, "ward": "general"}
+    best = {}
+    for name, row in (("low", low), ("high", high)):
+        rule = learner.rule(partition.labels[partition.leaf_of(row)])
+        best[name] = max(rule, key=rule.__getitem__)
+    assert best == {"low": "wait", "high": "drug"}
+
+    # What was learned is in the file, and further logs are read with it.
+    learner.save(tmp_path / "policy.safetensors")
+    again = load(tmp_path / "policy.safetensors")
+    assert again.columns_ == learner.columns_
+    more = _clinic(seed=1)
+    assert again.count(more).key.tolist() == learner.count(more).key.tolist()
+    before = again.counts_.num_records
+    again.update(more)
+    assert again.counts_.num_records == before + learner.count(more).num_records
+
+
+def test_no_leaf_straddles_the_condition_of_the_goal() -> None:
+    learner = TransferLearner(Goal(prefer=["lactate < 2 and ward == icu"]))
+    learner.fit(_clinic(), **CLINIC)
+    goal = learner.retarget(Goal(prefer=["lactate < 2"])).goal
+    assert goal == Goal(prefer=["lactate < 2"])
+
+
+@settings(max_examples=5, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_learned_states_do_not_depend_on_the_order_of_rows(random: Any) -> None:
+    log = _clinic(30)
+    order = list(range(len(log["time"])))
+    random.shuffle(order)
+    shuffled = {name: [values[i] for i in order] for name, values in log.items()}
+    assert _partition(shuffled) == _partition(log)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_learned_states_do_not_depend_on_the_engine(engine: str) -> None:
+    log = _clinic(30)
+    assert _partition(ENGINES[engine](pa.table(log))) == _partition(log)
+
+
+def _partition(log: Any) -> Partition | None:
+    return read_log(log, Columns.of(**CLINIC)).columns.partition
+
+
+def test_state_columns_and_features_make_product_states() -> None:
+    log = _clinic()
+    counts = count_transitions(
+        log, "ward", "action", features="lactate", episode="episode", time="time"
+    )
+    assert counts.states.fields == ("ward", "features")
+    assert counts.states.field("ward")[0].labels == ("general", "icu")
+
+
+def test_max_states_bounds_the_number_of_leaves() -> None:
+    partition = read_log(_clinic(), Columns.of(**CLINIC, max_states=3)).columns.partition
+    assert partition is not None
+    assert len(partition) <= 3
+
+
+@pytest.mark.parametrize(
+    ("given_columns", "message"),
+    [
+        ({"features": ["lactate", "lactate"]}, "named twice"),
+        ({"features": ["action"]}, "named twice"),
+        ({"max_states": 1}, "at least 2"),
+        ({"max_states": 2.5}, "whole number"),
+        ({"next_features": ["age"]}, "next_features needs as many columns as features: 3, not 1"),
+    ],
+)
+def test_features_that_make_no_sense_are_refused(
+    given_columns: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ParameterError, match=message):
+        Columns.of(**(CLINIC | given_columns))
+
+
+def test_a_partition_of_other_features_is_refused() -> None:
+    columns = read_log(_clinic(), Columns.of(**CLINIC)).columns
+    with pytest.raises(ParameterError, match="the partition is one of"):
+        replace(columns, features=("lactate",))
