@@ -1082,7 +1082,6 @@ def test_columns_survive_json(columns: Columns) -> None:
         ({"action": []}, "a log needs a state column, or columns of features, and an action"),
         ({"next_state": None}, "name the next_state column, or episode and time"),
         ({"next_state": None, "episode": "e"}, "name the next_state column, or episode and time"),
-        ({"next_state": None, "time": "t"}, "name the next_state column, or episode and time"),
         ({"next_state": ["n", "m"]}, "next_state needs as many columns as state: 1, not 2"),
         ({"max_gap": 3}, "max_gap has no effect with next_state; drop one of them"),
         (

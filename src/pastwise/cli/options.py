@@ -299,6 +299,11 @@ class GoalOptions:
         multiple=True,
         help='State to be in, or a condition such as "wage >= 2"; =weight may follow.',
     )
+    maximise: str | None = option(
+        "--maximise",
+        type=click.Choice(["reward"]),
+        help="Collect as much as possible of the log's own reward, see --reward.",
+    )
     floor: float | None = option(
         "--floor", type=float, help="Probability of every state that is not preferred."
     )
@@ -312,19 +317,25 @@ class GoalOptions:
         """The goal, from the file or from the other options."""
         from pastwise.goals.goal import Goal
 
-        is_given_by_options = bool(self.prefer or self.forbid or self.floor is not None)
+        is_given_by_options = bool(
+            self.prefer or self.maximise or self.forbid or self.floor is not None
+        )
         if self.goal_file is not None:
             if is_given_by_options:
                 raise ParameterError(
-                    "give the goal either as a file or by --prefer, --floor and --forbid, not both"
+                    "give the goal either as a file or by --prefer, --maximise, --floor and "
+                    "--forbid, not both"
                 )
             return read_goal(self.goal_file)
-        if not self.prefer:
-            raise ParameterError("what is wanted? Give --prefer STATE or --goal FILE")
+        if not self.prefer and not self.maximise:
+            raise ParameterError(
+                "what is wanted? Give --prefer STATE, --maximise reward or --goal FILE"
+            )
         forbidden = [_split_last("--forbid", text, ":") for text in self.forbid]
         return Goal(
             prefer=_unique("--prefer", [_parse_weight(text) for text in self.prefer]),
             floor=self.floor,
+            maximise=self.maximise,
             forbid=tuple((state or None, action) for state, action in forbidden),
         )
 

@@ -159,6 +159,10 @@ class Episodes:
             return np.asarray(score[self.next_state])
         return entries(score, self.state, self.action, self.next_state)
 
+    def gains(self, score: FloatArray) -> FloatArray:
+        """Reward of each record, where the episodes have rewards; otherwise its score: [N]."""
+        return self.scores(score) if self.reward is None else self.reward
+
     def table(self, values: FloatArray, horizon: int) -> FloatArray:
         """Values of the first ``horizon`` steps: [N] -> [E, horizon]; 0 after an episode's end."""
         table = np.zeros((self.number, horizon))

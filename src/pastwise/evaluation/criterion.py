@@ -8,14 +8,17 @@ is the total utility until then, such as the probability of ending well.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, group_sum, normalise
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.episodes import EpisodeSummary
+from pastwise.evaluation.rewards import mean_rewards, reward_posterior
 from pastwise.goals.goal import Goal
+from pastwise.models.rewards import RewardPosterior
+from pastwise.models.samples import SampledModels
 from pastwise.theory.fpd import require_horizon
 
 
@@ -71,6 +74,11 @@ class Criterion:
     starts : [S], optional
         Number of episodes that started in each state, where the distribution of starts is known
         from them alone, and thus uncertain.
+    rewards : RewardPosterior, optional
+        Where the goal maximises the log's reward: what is known of its mean, of which the utility
+        is the posterior mean.
+    reward_effect : float
+        Design effect of the rewards; see `cross_fit.reward_design_effect`.
     unseen : UnseenStates, optional
         Where the value is a mean over time: what is known of states that the log does not have.
         Nothing good is assumed of them.
@@ -84,6 +92,8 @@ class Criterion:
     measure: str = "value"
     starts: FloatArray | None = None
     unseen: UnseenStates | None = None
+    rewards: RewardPosterior | None = None
+    reward_effect: float = 1.0
 
     def __post_init__(self) -> None:
         require_horizon(self.horizon)
@@ -99,6 +109,8 @@ class Criterion:
     @property
     def possible_range(self) -> tuple[float, float]:
         """Smallest and largest value that any rule can have; infinite for totals of many steps."""
+        if self.rewards is not None:
+            return -np.inf, np.inf
         lowest = float(self.utility.min())
         highest = float(self.utility.max())
         if self.ends is None:
@@ -108,6 +120,27 @@ class Criterion:
         if before_end.any():
             return -np.inf, np.inf
         return min(lowest, 0.0), max(highest, 0.0)
+
+    def on(self, part: TransitionCounts) -> Criterion:
+        """The same question to a part of the log: with the rewards of its own records."""
+        if self.rewards is None:
+            return self
+        rewards = reward_posterior(
+            part,
+            design_effect=self.reward_effect,
+            by_next_state=self.rewards.by_next_state,
+        )
+        return replace(self, utility=rewards.table, rewards=rewards)
+
+    def sample_rewards(self, models: SampledModels, rng: np.random.Generator) -> FloatArray:
+        """Expected reward of each decision in each model: [n, S, A].
+
+        Where the mean rewards are uncertain, each model has its own.
+        """
+        if self.rewards is None:
+            return models.expect(self.utility)
+        sampled = self.rewards.sample(models.number, rng)
+        return models.expect_own(sampled) if self.rewards.by_next_state else sampled
 
     @property
     def goes_on(self) -> FloatArray:
@@ -127,6 +160,7 @@ class Criterion:
         horizon: int | None = None,
         episodes: EpisodeSummary | None = None,
         allowed: BoolArray | None = None,
+        reward_effect: float = 1.0,
     ) -> Criterion:
         """The criterion that a goal implies for rules over a log's labels.
 
@@ -141,8 +175,15 @@ class Criterion:
             episodes, and at least 100 where episodes go on until they end.
         episodes : EpisodeSummary, optional
             What is known of the log's episodes.
+        reward_effect : float
+            How many records carry as much about rewards as one independent record.
         """
-        utility = goal.score(log.states, log.actions)
+        rewards = None
+        table = None
+        if goal.maximise:
+            rewards = reward_posterior(log, design_effect=reward_effect)
+            table = rewards.table
+        utility = goal.score(log.states, log.actions, table)
         until_end = _counts_until_end(goal, utility, log)
 
         # Where episodes start, and how long they are.
@@ -153,7 +194,7 @@ class Criterion:
             if episodes is None and not len(log.terminal):
                 starts = None  # one long trajectory: its visits are no sample of starts
         if horizon is None:
-            horizon = _default_horizon(episodes, until_end)
+            horizon = _default_horizon(log, episodes, until_end)
 
         return cls(
             utility,
@@ -163,14 +204,21 @@ class Criterion:
             unseen=None if until_end else UnseenStates.of(log),
             ends=log.terminal if until_end else None,
             allowed=allowed,
-            measure=_measure(goal, utility, until_end),
+            measure=_measure(goal, utility, until_end, log),
+            rewards=rewards,
+            reward_effect=reward_effect,
         )
 
 
 def measure_of(goal: Goal, log: TransitionCounts) -> str:
     """Name of the value by which a goal judges rules over a log's labels."""
-    utility = goal.score(log.states, log.actions)
-    return _measure(goal, utility, _counts_until_end(goal, utility, log))
+    utility = goal.score(log.states, log.actions, mean_rewards(goal, log))
+    return _measure(goal, utility, _counts_until_end(goal, utility, log), log)
+
+
+def is_one_shot(log: TransitionCounts) -> bool:
+    """Whether every record ends its episode."""
+    return bool(len(log.terminal) and np.isin(log.next_state, log.terminal).all())
 
 
 def _counts_until_end(goal: Goal, utility: FloatArray, log: TransitionCounts) -> bool:
@@ -181,14 +229,16 @@ def _counts_until_end(goal: Goal, utility: FloatArray, log: TransitionCounts) ->
     """
     if not len(log.terminal):
         return False
-    if goal.reward or utility.ndim > 1:
+    if goal.is_reward or utility.ndim > 1:
         return True
     return bool(np.isin(np.flatnonzero(utility), log.terminal).all())
 
 
-def _measure(goal: Goal, utility: FloatArray, until_end: bool) -> str:
+def _measure(goal: Goal, utility: FloatArray, until_end: bool, log: TransitionCounts) -> str:
     """Name of the value: mean over the horizon, or total until the end."""
-    if goal.reward:
+    if goal.is_reward and is_one_shot(log):
+        return "mean reward of a decision"
+    if goal.is_reward:
         return "total reward of an episode" if until_end else "mean reward"
     if utility.ndim > 1:
         return "total utility of an episode" if until_end else "mean utility of a step"
@@ -198,9 +248,13 @@ def _measure(goal: Goal, utility: FloatArray, until_end: bool) -> str:
     return "chance of ending well" if all_or_nothing else "utility of the end"
 
 
-def _default_horizon(episodes: EpisodeSummary | None, until_end: bool) -> int:
+def _default_horizon(
+    log: TransitionCounts, episodes: EpisodeSummary | None, until_end: bool
+) -> int:
     """Number of epochs that the log's episodes suggest."""
     usual = 100
+    if is_one_shot(log):
+        return 1
     if episodes is None:
         return usual
     if until_end:

@@ -87,9 +87,10 @@ def optimism(
     on_halves = []
     for number, half in enumerate(halves):
         own_seed = seed + 1 + number  # another than that of the whole log
+        own_criterion = criterion.on(half)
         posterior = posterior_of(
             half,
-            criterion,
+            own_criterion,
             seed=own_seed,
             design_effect=design_effect,
             assumptions=assumptions,
@@ -97,7 +98,7 @@ def optimism(
         values = sample_values(
             posterior,
             rules,
-            criterion,
+            own_criterion,
             samples,
             seed=own_seed,
             should_stop=should_stop,
@@ -132,6 +133,43 @@ def design_effect(folds: TransitionCounts, *, prior_freedom: float = 20.0) -> fl
     statistic, expected = pearson_statistic(folds)
     ratio = (statistic + prior_freedom) / (expected + prior_freedom)
     return max(1.0, ratio)
+
+
+def reward_design_effect(folds: TransitionCounts, *, prior_freedom: float = 20.0) -> float:
+    """The same for rewards: how much more their means differ between folds than by chance.
+
+    Parameters
+    ----------
+    folds : TransitionCounts of shape (folds,)
+        With rewards.
+    prior_freedom : float
+        See `design_effect`.
+    """
+    sums = folds.reward_sums
+    if sums is None:
+        return 1.0
+
+    # Sums of each state and action, in each fold and in all.
+    num_rows = len(folds.states) * len(folds.actions)
+    num_cells = num_rows * folds.shape[0]
+    weight = group_sum(folds.row, folds.weight, num_cells).reshape(-1, num_rows)
+    reward = group_sum(folds.row, sums[0], num_cells).reshape(-1, num_rows)
+    squared = float(sums[1].sum())
+    is_seen = weight > 0
+    of_folds = float((reward[is_seen] ** 2 / weight[is_seen]).sum())
+    total_weight = weight.sum(axis=0)
+    total_reward = reward.sum(axis=0)
+    is_taken = total_weight > 0
+    of_rows = float((total_reward[is_taken] ** 2 / total_weight[is_taken]).sum())
+
+    # Squared differences between folds, in units of those within folds.
+    freedom = float((np.maximum(is_seen.sum(axis=0) - 1, 0)).sum())
+    freedom_within = float(folds.records.sum() - is_seen.sum())
+    within = squared - of_folds
+    if freedom_within < 1 or within <= 1e-12 * squared:
+        return 1.0
+    statistic = (of_folds - of_rows) / (within / freedom_within)
+    return max(1.0, (statistic + prior_freedom) / (freedom + prior_freedom))
 
 
 def pearson_statistic(folds: TransitionCounts) -> tuple[float, float]:

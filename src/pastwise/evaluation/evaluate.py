@@ -20,11 +20,13 @@ from pastwise.evaluation.cross_fit import (
     always,
     design_effect,
     optimism,
+    reward_design_effect,
     split_in_two,
 )
 from pastwise.evaluation.importance import FixedRule, LearnedRule
 from pastwise.evaluation.objections import objections
 from pastwise.evaluation.result import Evaluation, EvaluationSupport, unit_of
+from pastwise.evaluation.rewards import ideal_on
 from pastwise.evaluation.values import LOGGED, OPTIMUM, occupancy, posterior_of, sample_values
 from pastwise.evaluation.verdict import DEFAULT_THRESHOLDS, Alarm, Thresholds, compare
 from pastwise.goals.goal import Goal
@@ -138,16 +140,24 @@ def evaluate_rule(
         thresholds = replace(thresholds, margin=margin)
 
     # What the rules are judged by.
-    ideal = goal.on(log.states, log.actions)
+    ideal = ideal_on(goal, log)
     if initial is not None:
         initial = checked_probabilities("initial", initial)
-    criterion = Criterion.of(
-        goal, log, initial=initial, horizon=horizon, episodes=episodes, allowed=ideal.allowed
-    )
 
     # How much records depend on each other within episodes.
     folds = random_folds(log, seed=seed) if episodes is None else episodes.folds_of(log, seed)
     effect = 1.0 if episodes is None else design_effect(folds)
+    reward_effect = 1.0 if episodes is None else reward_design_effect(folds)
+
+    criterion = Criterion.of(
+        goal,
+        log,
+        initial=initial,
+        horizon=horizon,
+        episodes=episodes,
+        allowed=ideal.allowed,
+        reward_effect=max(effect, reward_effect),
+    )
 
     posterior = posterior_of(
         log, criterion, seed=seed, design_effect=effect, assumptions=assumptions
@@ -158,7 +168,7 @@ def evaluate_rule(
         "new": FixedRule(rule) if learn_without is None else LearnedRule(rule, learn_without),
         "random": FixedRule(np.broadcast_to(uniform_rule(ideal), rule.shape)),
         **alternatives,
-        **_fpd_learn(ideal, log),
+        **_fpd_learn(goal, ideal, log),
         **{name: FixedRule(extra) for name, extra in extra_rules.items()},
     }
     contenders = {name: each.probabilities for name, each in compared.items()}
@@ -274,14 +284,15 @@ def without_rounding(
     return np.where(np.abs(difference) <= precision * np.abs(value), 0.0, difference)
 
 
-def _fpd_learn(ideal: IdealModel, log: TransitionCounts) -> dict[str, LearnedRule]:
+def _fpd_learn(goal: Goal, ideal: IdealModel, log: TransitionCounts) -> dict[str, LearnedRule]:
     """What FPD_learn learns, by its name; nothing for an ideal that no learned model can keep."""
     if np.isneginf(ideal.log_transition).any():
         return {}
     method = FPDLearn()
 
     def learn(counts: TransitionCounts) -> FloatArray:
-        return method.plan(method.start(counts.evenly_weighted(), ideal)).rule
+        own_ideal = ideal_on(goal, counts) if goal.maximise else ideal
+        return method.plan(method.start(counts.evenly_weighted(), own_ideal)).rule
 
     return {method.name: LearnedRule(learn(log), lambda part: learn(log.without(part)))}
 

@@ -26,6 +26,9 @@ of the rules of the folds, each of which has seen a little less than the rule of
 [E, columns]; so is the plain mean, whose weights are one. The intervals are percentiles of a
 bootstrap over units (the log's episodes) that keeps fixed what was learned. All estimates share
 their resamples, so differences to the logged value are paired.
+
+*Rewards.* Where episodes have rewards, ``u_t`` is the reward of the record itself. The model then
+predicts the mean rewards of the records that it is learned from, see `models.rewards`.
 """
 
 from __future__ import annotations
@@ -50,6 +53,7 @@ from pastwise.evaluation.estimate import (
 )
 from pastwise.models.base import TransitionModel
 from pastwise.models.learned import LearnedModel
+from pastwise.models.rewards import RewardPosterior
 from pastwise.theory.fpd import require_horizon
 
 LOGGED = "logged"
@@ -104,7 +108,8 @@ def episode_estimates(
     rule : FixedRule or LearnedRule
         Whether the rule was learned from these episodes; if so, it is cross-fitted.
     utility : [S], or broadcastable to [S, A, S]
-        Of arriving in each state, or of each transition.
+        Of arriving in each state, or of each transition. Where episodes have rewards, these count
+        instead.
     horizon : int
         Steps of an episode that count, at most.
     terminal : [number], optional
@@ -228,12 +233,15 @@ class _Question:
 
         # Values of the rule on the model: Q [steps, S, A] and V [steps + 1, S].
         model = self.model
+        utility = self.utility
+        counts = counts_of(training, self.shape, self.terminal)
         if model is None:
-            counts = counts_of(training, self.shape, self.terminal)
             model = LearnedModel(counts, self.options.model_prior / num_states)
+        if counts.has_rewards:
+            utility = RewardPosterior.of(counts).table
         going_on = 1 - ending_rate(training, num_states, self.steps)
         going_on[self.terminal] = 0.0
-        q = action_values(model, rule, self.utility, going_on, self.steps)
+        q = action_values(model, rule, utility, going_on, self.steps)
         v = np.concatenate([(rule * q).sum(axis=-1), np.zeros((1, num_states))])
 
         # What the model did not predict; records after the last step get any value, the table
@@ -242,7 +250,7 @@ class _Question:
         goes_on = judged.step + 1 < judged.length[judged.episode]
         predicted = q[step, judged.state, judged.action]
         predicted_after = goes_on * v[step + 1, judged.next_state]
-        residual = judged.scores(self.utility) - (predicted - predicted_after)
+        residual = judged.gains(self.utility) - (predicted - predicted_after)
 
         return _Parts(
             ratio,
@@ -303,6 +311,7 @@ def counts_of(
         episodes.next_state,
         Space.of_size(num_states),
         Space.of_size(num_actions),
+        reward=episodes.reward,
     )
     return counts if terminal is None else counts.ending_in(terminal)
 
@@ -426,7 +435,7 @@ def _weighted_sums(
     episodes: Episodes, parts: _Parts, utility: FloatArray, steps: int
 ) -> dict[str, FloatArray]:
     """Of each estimator and each unit: weight times gain, then weight: [units, 2 * columns]."""
-    gain = episodes.table(episodes.scores(utility), steps)
+    gain = episodes.table(episodes.gains(utility), steps)
     residual = episodes.table(parts.residual, steps)
     weight = episode_weights(episodes, parts.ratio, steps)
     one = np.ones((episodes.number, 1))
@@ -563,6 +572,8 @@ def _possible_range(episodes: Episodes, utility: FloatArray, steps: int) -> tupl
     Every step up to the length of the shortest logged episode scores; later ones may not.
     """
     certain = min(int(episodes.length.min()), steps)
+    if episodes.reward is not None:
+        utility = episodes.reward
     least = float(utility.min())
     largest = float(utility.max())
     low = certain * least + (steps - certain) * min(least, 0.0)

@@ -183,8 +183,11 @@ def sample_values(
             behaviour = posterior.sample_behaviour(batch_size, rng)[:, None]
             given = np.broadcast_to(given_rules, (batch_size, *given_rules.shape))
             all_rules = np.concatenate([given, behaviour], axis=1)
+        reward = criterion.sample_rewards(models, rng)
         with_optimum = with_references and index * batch_size < SAMPLES_OF_OPTIMUM
-        values = rule_values(models, all_rules, criterion, initial, with_optimum=with_optimum)
+        values = rule_values(
+            models, all_rules, criterion, initial, reward, with_optimum=with_optimum
+        )
         if criterion.unseen is not None:
             share = criterion.unseen.sample_share(batch_size, rng)[:, None]
             values = (1 - share) * values + share * criterion.utility.min()
@@ -215,6 +218,7 @@ def rule_values(
     rules: FloatArray,
     criterion: Criterion,
     initial: FloatArray | None = None,
+    reward: FloatArray | None = None,
     *,
     with_optimum: bool = True,
     tolerance: float = 1e-5,
@@ -227,6 +231,8 @@ def rule_values(
         The same for all models, or for each its own.
     initial : [1 or n, S], optional
         Distribution of the start state in each model; by default the criterion's.
+    reward : [n, S, A], optional
+        Expected reward of each decision in each model; by default the criterion's utility.
     with_optimum : bool
         Otherwise the value of the optimal policy is NaN: it takes longer than all rules.
     tolerance : float
@@ -246,7 +252,8 @@ def rule_values(
     epochs = Epochs(criterion.horizon, criterion.goes_on, max_error)
 
     # Values from each state.
-    reward = models.expect(criterion.utility)
+    if reward is None:
+        reward = models.expect(criterion.utility)
     value = np.full((models.number, S, P + 1), np.nan)
     value[..., :-1] = models.rule_values(reward, rules, epochs)
     if with_optimum:

@@ -1,7 +1,8 @@
 """Goal: what is wanted, in a person's words and labels.
 
 A goal names states to be in, or targets for the fields of a state, or a reward, or a whole table of
-probabilities. It may also name actions to prefer, and actions that must not be taken.
+probabilities; or it maximises the reward that the log itself has. It may also name actions to
+prefer, and actions that must not be taken.
 
     what people write --parse--> Goal --on(states, actions)--> IdealModel --> Utility
 
@@ -50,7 +51,9 @@ from pastwise.goals.tables import (
 
 @dataclass(frozen=True, repr=False)
 class Goal:
-    """What is wanted, by ``prefer``, ``targets``, ``reward`` or ``table``, or of actions alone.
+    """What is wanted, by ``prefer``, ``targets``, ``reward``, ``table`` or ``maximise``.
+
+    Or of actions alone.
 
     Parameters
     ----------
@@ -67,8 +70,13 @@ class Goal:
     reward : states with numbers, or nested by state, action (and next state)
         Reward of arriving in a state; a state that is not named has 0. The rewards of conditions
         that a state satisfies add up.
+    maximise : "reward", optional
+        Collect the reward that the log has in its reward column; what its mean is in each state
+        after each action is learned from the log.
     temperature : float
-        A lower temperature follows the reward more strictly.
+        A lower temperature follows the reward more strictly. With ``maximise`` it is in units of
+        the range of mean rewards: at 1, as by default, the least of them is wanted 1e-5 times as
+        much as the largest, the floor of states that are not preferred.
     table : next states with probabilities, or nested by state and action
         The whole ideal transition model. What is not named has probability 0: it is forbidden.
     prefer_actions, action_floor
@@ -97,6 +105,7 @@ class Goal:
     prefer_actions: Any = field(default_factory=dict)
     action_floor: float | None = None
     forbid: Sequence[Any] = ()
+    maximise: str | None = None
 
     def __post_init__(self) -> None:
         # Every form in which the parts may be given becomes one.
@@ -119,15 +128,23 @@ class Goal:
 
     def _check_parts(self) -> None:
         """Refuse a goal that wants nothing, or that says it in two ways."""
-        ways = [name for name in ("prefer", "targets", "reward", "table") if getattr(self, name)]
+        if self.maximise not in (None, "reward"):
+            raise GoalError(
+                f"maximise takes 'reward', the log's reward column, not {shown(self.maximise)}",
+                "maximise",
+            )
+        names = ("prefer", "targets", "reward", "table", "maximise")
+        ways = [name for name in names if getattr(self, name)]
         if len(ways) > 1:
             raise GoalError(
                 f"a goal says what is wanted in one way; this one has {' and '.join(ways)}: "
                 "keep one of them"
             )
         if not ways and not self.prefer_actions:
-            raise GoalError("an empty goal: give prefer, targets, reward, table or prefer_actions")
-        if self.reward and self.prefer_actions:
+            raise GoalError(
+                "an empty goal: give prefer, targets, reward, table, maximise or prefer_actions"
+            )
+        if self.is_reward and self.prefer_actions:
             raise GoalError(
                 "a reward and prefer_actions do not go together; "
                 "put the preference into the reward",
@@ -151,7 +168,21 @@ class Goal:
         if not is_finite_number(temperature) or temperature <= 0:
             raise GoalError(f"the temperature must be positive, not {temperature}", "temperature")
 
+    @property
+    def is_reward(self) -> bool:
+        """Whether the goal is a reward, which adds up: its own numbers, or those of the log."""
+        return bool(self.reward) or self.maximise is not None
+
     # From files and back
+
+    @classmethod
+    def from_reward(cls, temperature: float = 1.0, forbid: Sequence[Any] = ()) -> Goal:
+        """The goal to collect as much as possible of the reward that the log has.
+
+        >>> Goal.from_reward(forbid=[("ward A", "wait")])
+        Goal: maximise the reward; never wait in ward A
+        """
+        return cls(maximise="reward", temperature=temperature, forbid=forbid)
 
     @classmethod
     def of(cls, given: object) -> Goal:
@@ -216,6 +247,8 @@ class Goal:
             parts.append(f"have {field_name}{_alternatives(wanted)}")
         if self.reward:
             parts.append(f"collect the reward (temperature {self.temperature:g})")
+        if self.maximise:
+            parts.append("maximise the reward")
         if self.table:
             parts.append("follow the given table of probabilities")
         if self.floor is not None and (self.prefer or self.targets):
@@ -286,8 +319,13 @@ class Goal:
 
     # For design
 
-    def on(self, states: Space, actions: Space) -> IdealModel:
+    def on(self, states: Space, actions: Space, rewards: FloatArray | None = None) -> IdealModel:
         """The goal as an ideal over these states and actions.
+
+        Parameters
+        ----------
+        rewards : [S] or [S, A, 1], optional
+            Mean rewards of the log, for a goal that maximises them.
 
         Raises
         ------
@@ -297,10 +335,10 @@ class Goal:
             If it does not fit them in another way.
         """
         allowed = allowed_actions(self.forbid, states, actions)
-        if self.reward:
-            reward = numbers("reward", self.reward, states, actions)
+        if self.is_reward:
+            reward = self.score(states, actions, rewards)
             ideal = IdealModel.from_reward(
-                reward, self.temperature, num_actions=len(actions), allowed=allowed
+                reward, self._absolute(reward), num_actions=len(actions), allowed=allowed
             )
             return replace(ideal, score=reward)
         transition = self._ideal_transition(states, actions)
@@ -311,6 +349,13 @@ class Goal:
         if self.table:  # whoever gives the ideal itself means it
             return ideal
         return replace(ideal, score=self.score(states, actions))
+
+    def _absolute(self, reward: FloatArray) -> float:
+        """The temperature in the unit of the reward."""
+        length = float(np.ptp(reward))
+        if not self.maximise or length == 0:
+            return self.temperature
+        return self.temperature * length / float(np.log(1e5))
 
     def _ideal_transition(self, states: Space, actions: Space) -> FloatArray:
         """Ideal probabilities of next states: [S], or [S, A, S] for a table by state and action."""
@@ -337,17 +382,31 @@ class Goal:
 
     # For evaluation
 
-    def score(self, states: Space, actions: Space) -> FloatArray:
+    def score(self, states: Space, actions: Space, rewards: FloatArray | None = None) -> FloatArray:
         """How good it is to arrive in each state [S]; or each transition, as far as it matters.
 
         A preferred state has its weight relative to the largest, any other state 0. Targets have
         the product over the fields, a reward its numbers, a table its probabilities relative to
-        the largest. Where only actions are preferred, their relative weights count.
+        the largest. Where only actions are preferred, their relative weights count. A goal that
+        maximises the log's reward has the mean rewards themselves.
+
+        Parameters
+        ----------
+        rewards : [S] or [S, A, 1], optional
+            Mean rewards of the log, for a goal that maximises them.
 
         Returns
         -------
         [S], or broadcastable to [S, A, S]
         """
+        if self.maximise:
+            if rewards is None:
+                raise GoalError(
+                    "a goal that maximises the reward needs a log with rewards; "
+                    "name its reward column, reward= or --reward",
+                    "maximise",
+                )
+            return rewards
         if self.reward:
             return numbers("reward", self.reward, states, actions)
         if self.table:

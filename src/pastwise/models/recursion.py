@@ -248,11 +248,14 @@ def _by_column(models: Models, i: int, value: FloatArray) -> None:
 
 @compiled
 def expect(models: Models, values: FloatArray, out: FloatArray) -> None:
-    """E[values | state, action] in n models, of a function of the next state [S]: [n, S * A]."""
-    S = len(values)
+    """E[values | state, action] in n models, of a function of the next state: [n, S * A].
+
+    ``values`` is [1, S], the same for all models, or [n, S].
+    """
+    num_values, S = values.shape
     value = np.empty(S + 1 + 2 * S)
-    value[:S] = values
     for i in range(len(out)):
+        value[:S] = values[min(i, num_values - 1)]
         _by_column(models, i, value)
         _expect_rows(models.first, models.column[i], models.probability[i], value, out[i])
 

@@ -57,6 +57,10 @@ class SampledModels(Protocol):
         """
         ...
 
+    def expect_own(self, values: FloatArray) -> FloatArray:
+        """The same of a function of the next state that each model has for itself: [n, S]."""
+        ...
+
     def rule_values(self, reward: FloatArray, rules: FloatArray, epochs: Epochs) -> FloatArray:
         """Total reward of several rules over all epochs, from each state: [n, S, P].
 
@@ -93,6 +97,10 @@ class DenseSamples:
     def expect(self, values: FloatArray) -> FloatArray:
         """E[values | state, action]: [S] or broadcastable to [S, A, S] -> [n, S, A]."""
         return np.asarray((self.transition * values).sum(axis=-1))
+
+    def expect_own(self, values: FloatArray) -> FloatArray:
+        """E[values | state, action] of each model's own values: [n, S] -> [n, S, A]."""
+        return np.asarray((self.transition * values[:, None, None, :]).sum(axis=-1))
 
     def rule_values(self, reward: FloatArray, rules: FloatArray, epochs: Epochs) -> FloatArray:
         """Total reward of several rules; see `SampledModels.rule_values`."""
@@ -175,13 +183,11 @@ class SparseSamples:
 
     def expect(self, values: FloatArray) -> FloatArray:
         """E[values | state, action]: [S] or broadcastable to [S, A, S] -> [n, S, A]."""
-        from pastwise.models import recursion, sparse_models
+        from pastwise.models import sparse_models
 
         n, S, A = self._shape
         if values.ndim == 1:
-            means = np.empty((n, S * A))
-            recursion.expect(self._compiled(), np.ascontiguousarray(values, np.float64), means)
-            return means.reshape(n, S, A)
+            return self.expect_own(values[None])
 
         table = np.ascontiguousarray(np.broadcast_to(values, (S, A, S)))
         out = np.empty((n, S, A))
@@ -197,6 +203,15 @@ class SparseSamples:
             out,
         )
         return out
+
+    def expect_own(self, values: FloatArray) -> FloatArray:
+        """E[values | state, action] of each model's own values: [1 or n, S] -> [n, S, A]."""
+        from pastwise.models import recursion
+
+        n, S, A = self._shape
+        means = np.empty((n, S * A))
+        recursion.expect(self._compiled(), np.ascontiguousarray(values, np.float64), means)
+        return means.reshape(n, S, A)
 
     def rule_values(self, reward: FloatArray, rules: FloatArray, epochs: Epochs) -> FloatArray:
         """Total reward of several rules; see `SampledModels.rule_values`.

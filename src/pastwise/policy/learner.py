@@ -47,6 +47,7 @@ from pastwise.evaluation.importance import (
     episode_estimates,
 )
 from pastwise.evaluation.result import Evaluation
+from pastwise.evaluation.rewards import ideal_on, mean_rewards
 from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
 from pastwise.goals.utility import Utility
@@ -829,7 +830,7 @@ class TransferLearner:
         for name, goal in goals.items():
             try:
                 in_labels[name] = policy.resolved(Goal.of(goal))
-                in_labels[name].on(policy.log.states, policy.log.actions)
+                ideal_on(in_labels[name], policy.log)
             except GoalError as error:
                 raise GoalError(f"goal {name!r}: {error}", error.part) from None
 
@@ -953,8 +954,10 @@ class TransferLearner:
         columns = self._known_columns()
         labels = (policy.log.states, policy.log.actions)
         episodes = logs.read_episodes(log, columns, *labels, propensity or columns.propensity)
-        score = policy.goal.score(*labels)
         own = self.counts_.total()
+        score = policy.goal.score(*labels, mean_rewards(policy.goal, own))
+        if not policy.goal.maximise:
+            episodes = replace(episodes, reward=None)
 
         # Is the rule to be learned anew in each fold?
         judged: FixedRule | LearnedRule

@@ -19,6 +19,7 @@ from pastwise.data.live_counts import LiveCounts
 from pastwise.data.regions import Region, label_regions
 from pastwise.data.space import Label
 from pastwise.errors import GoalError, ParameterError
+from pastwise.evaluation.rewards import ideal_on
 from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
 from pastwise.logs.columns import Columns
@@ -118,7 +119,7 @@ class PolicyState:
     @cached_property
     def ideal(self) -> IdealModel:
         """The goal over the states and actions of the log."""
-        return self.goal.on(self.log.states, self.log.actions)
+        return ideal_on(self.goal, self.counts())
 
     @cached_property
     def reader(self) -> RowReader:
@@ -149,8 +150,8 @@ class PolicyState:
         for task, goal in past_goals.items():
             if not tasks.has(task):
                 raise GoalError(f"past_goals: the log has no task {task!r}")
-            in_labels = self.resolved(goal)
-            ideals[tasks.index(task)] = in_labels.on(self.log.states, self.log.actions)
+            place = tasks.index(task)
+            ideals[place] = ideal_on(self.resolved(goal), self.log.split()[place])
         logs = zip(self.log.split(), ideals, strict=True)
         return weigh_tasks(logs, self.ideal, self.settings.divergence)
 
@@ -187,6 +188,10 @@ class PolicyState:
             self._live.add(state, action, next_state, weight, reward)
             self._observed += 1
             self.known_plan = None
+            if self.goal.maximise:
+                # Another mean reward changes what is wanted.
+                self._memory = None
+                self.__dict__.pop("ideal", None)
             if self._memory is None:
                 return
             if weight == 1 and method.exact_updates:
@@ -226,9 +231,12 @@ class PolicyState:
     def rule_by(self, method: AnyMethod, without: TransitionCounts | None = None) -> FloatArray:
         """The rule [S, A] that another method learns from all records, or without some of them."""
         counts = self.counts_to_learn_from()
+        ideal = self.ideal
         if without is not None:
             counts = counts.without(without)
-        return method.plan(method.start(counts, self.ideal)).rule
+            if self.goal.maximise:
+                ideal = ideal_on(self.goal, counts)
+        return method.plan(method.start(counts, ideal)).rule
 
     def plan_at(self, state: int) -> Plan:
         """The plan of one state: arrays [1, A]."""
