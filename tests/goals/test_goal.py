@@ -490,7 +490,7 @@ def test_goal_as_a_sentence(goal: Goal, words: str) -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({}, "an empty goal: give prefer, targets, reward, table or prefer_actions"),
+        ({}, "an empty goal: give prefer, targets, reward, table, maximise or prefer_actions"),
         ({"floor": 0.1, "forbid": [("a", "b")]}, "an empty goal"),
         ({"prefer": []}, "an empty goal"),
         (
