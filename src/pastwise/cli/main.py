@@ -526,14 +526,14 @@ def explain(policy: Path, state: str, action: str | None, wide: bool, as_json: b
 def decide(policy: Path, rows: str, on_unseen: Any, output: Path | None, as_json: bool) -> int:
     """Decide for rows: the most probable action of each, and what it rests on.
 
-    ROWS is a file with the state's columns (CSV, Parquet, JSON lines), or - for CSV from stdin.
+    ROWS is a file with the state's columns, as a log would be, or - for CSV from stdin.
     """
     from pastwise.policy.learner import load
     from pastwise.report.terminal import decisions_table
 
     learner = load(policy)
-    with _readable(rows) as path, _warning_lines():
-        decisions = learner.decisions(path, on_unseen=on_unseen)
+    with _warning_lines():
+        decisions = learner.decisions(rows, on_unseen=on_unseen)
     if output is not None:
         decisions.write(output)
     if as_json:
@@ -543,22 +543,6 @@ def decide(policy: Path, rows: str, on_unseen: Any, output: Path | None, as_json
     else:
         print_table(decisions_table(decisions))
     return OK
-
-
-@contextmanager
-def _readable(path: str) -> Iterator[str]:
-    """The path of a table; for -, that of a temporary copy of stdin, which is CSV."""
-    if path != "-":
-        yield path
-        return
-    import shutil
-    from tempfile import TemporaryDirectory
-
-    with TemporaryDirectory() as folder:
-        copy = Path(folder) / "stdin.csv"
-        with copy.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
-        yield str(copy)
 
 
 @cli.command(short_help="Write a policy for places without pastwise.")
