@@ -29,7 +29,7 @@ from pastwise.policy.export_sql import to_sql
 
 EDGES = [-1.5, 0.1, 0.30000000000000004, 2.0]
 OPEN_EDGES = [-inf, 0.0, inf]
-WARDS = ["A", "it's", "=1+1", 'a "b"', "Ä\\n"]
+WARDS = ["A", "it's", "=1+1", 'a "b"', "Ä\\n", "https://x.org", "\a"]
 
 
 def log_of(size: int = 60) -> dict[str, list[Any]]:
@@ -197,8 +197,10 @@ def test_a_sheet_has_values_and_no_formulas(tmp_path: Path) -> None:
     book = openpyxl.load_workbook(tmp_path / "policy.xlsx")
     header, *rows_of_sheet = book["Policy"].iter_rows(values_only=True)
     table = {row[0]: dict(zip(header, row, strict=True)) for row in rows_of_sheet}
-    assert set(table) == set(learner.rule_)
-    for state, row in table.items():
+    shown = {state.replace("\a", "\ufffd"): state for state in map(str, learner.rule_)}
+    assert set(table) == set(shown)
+    for name, row in table.items():
+        state = shown[str(name)]
         decision = learner.decisions([state]).to_dict()["decisions"][0]
         assert (row["action"], row["records"]) == (decision["action"], decision["records"])
         assert row["probability"] == pytest.approx(decision["probability"])

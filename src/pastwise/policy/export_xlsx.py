@@ -24,10 +24,10 @@ MOST_CHARACTERS = 32_767
 def write_xlsx(export: Export, path: str | Path) -> None:
     """Write a workbook; it holds values and no formulas."""
     try:
-        import xlsxwriter
+        import openpyxl
     except ImportError:
         raise MissingDependencyError(
-            "an Excel sheet needs xlsxwriter: pip install 'pastwise[excel]'"
+            "an Excel sheet needs openpyxl: pip install 'pastwise[excel]'"
         ) from None
     header = _header(export)
     if len(export.states) > MOST_ROWS or len(header) > MOST_COLUMNS:
@@ -35,40 +35,32 @@ def write_xlsx(export: Export, path: str | Path) -> None:
             f"{len(export.states):,} states with {len(header):,} columns do not fit into an Excel "
             "sheet; export the policy as json"
         )
-    with replacing(path) as temporary:
-        # Text stays text: a label that begins with = is no formula, and one like a link no link.
-        workbook = xlsxwriter.Workbook(
-            str(temporary), {"strings_to_formulas": False, "strings_to_urls": False}
-        )
-        bold = workbook.add_format({"bold": True})
-        percent = workbook.add_format({"num_format": "0.0%"})
+    book = openpyxl.Workbook(write_only=True)
 
-        # The policy.
-        sheet = workbook.add_worksheet("Policy")
-        sheet.write_row(0, 0, header, bold)
-        for place, row in enumerate(_rows(export), start=1):
-            for column, value in enumerate(row):
-                is_probability = isinstance(value, float)
-                _write(sheet, place, column, value, percent if is_probability else None)
-        sheet.freeze_panes(1, 1)
-        sheet.autofilter(0, 0, len(export.states), len(header) - 1)
-        sheet.set_column(0, len(export.columns) + 1, 22)
+    # The policy.
+    sheet = book.create_sheet("Policy")
+    sheet.freeze_panes = "B2"
+    for letter in "ABCDEFGH"[: len(export.columns) + 2]:
+        sheet.column_dimensions[letter].width = 22
+    sheet.append([_cell(sheet, name, bold=True) for name in header])
+    for row in _rows(export):
+        sheet.append([_cell(sheet, value) for value in row])
 
-        # About it.
-        about = workbook.add_worksheet("About")
-        lines = {
-            "Goal": export.goal,
-            "Method": export.method,
-            "pastwise": export.version,
-            "States": len(export.states),
-            "Records": sum(state.records for state in export.states),
-        }
-        for place, (name, value) in enumerate(lines.items()):
-            about.write_string(place, 0, name, bold)
-            _write(about, place, 1, value, None)
-        about.set_column(0, 0, 12)
-        about.set_column(1, 1, 80)
-        workbook.close()
+    # About it.
+    about = book.create_sheet("About")
+    about.column_dimensions["B"].width = 80
+    lines = {
+        "Goal": export.goal,
+        "Method": export.method,
+        "pastwise": export.version,
+        "States": len(export.states),
+        "Records": sum(state.records for state in export.states),
+    }
+    for name, value in lines.items():
+        about.append([_cell(about, name, bold=True), _cell(about, value)])
+
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        book.save(file)
 
 
 def _header(export: Export) -> list[str]:
@@ -86,11 +78,24 @@ def _rows(export: Export) -> Iterable[list[Any]]:
         yield [state.key, *where, action, probability, *numbers, *state.probabilities]
 
 
-def _write(sheet: Any, row: int, column: int, value: Any, style: Any) -> None:
-    """Write a value as what it is; nothing for None."""
-    if value is None:
-        return
-    if isinstance(value, str):
-        sheet.write_string(row, column, value[:MOST_CHARACTERS], style)
-    else:
-        sheet.write_number(row, column, value, style)
+def _cell(sheet: Any, value: Any, *, bold: bool = False) -> Any:
+    """A cell that shows a value as what it is: text that begins with = is no formula."""
+    from openpyxl.cell import WriteOnlyCell
+    from openpyxl.styles import Font
+
+    if not isinstance(value, str):
+        cell = WriteOnlyCell(sheet, value)
+        if isinstance(value, float):
+            cell.number_format = "0.0%"
+        return cell
+    text = "".join(mark if _is_allowed(mark) else "\ufffd" for mark in value[:MOST_CHARACTERS])
+    cell = WriteOnlyCell(sheet, text)
+    cell.data_type = "s"
+    if bold:
+        cell.font = Font(bold=True)
+    return cell
+
+
+def _is_allowed(character: str) -> bool:
+    """Whether a sheet may hold a character; it may not hold control characters."""
+    return character in "\t\n\r" or character >= " "
