@@ -9,16 +9,18 @@ things: the regions, the rule, and how many records it rests on.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pastwise import __version__
 from pastwise._files import replacing
 from pastwise.data.regions import Categories, Interval, Missing, Point, Region, Values
 from pastwise.data.space import Label, key_of, labels_of_one_type
 from pastwise.errors import ParameterError
+from pastwise.logs.columns import Columns
 from pastwise.policy.learner import TransferLearner
 
 
@@ -69,8 +71,9 @@ class Export:
         The raw columns that the regions name.
     required : tuple of str
         Columns of which no value may be missing: a row without one has no state.
-    numeric : frozenset of str
-        Columns that are compared as numbers.
+    numeric, boolean : frozenset of str
+        Columns that are compared as numbers, and those that are true or false; the others are
+        labels.
     goal, method, version : str
         What the policy is for, how it was learned, and by which version.
     """
@@ -80,6 +83,7 @@ class Export:
     columns: tuple[str, ...]
     required: tuple[str, ...]
     numeric: frozenset[str]
+    boolean: frozenset[str]
     goal: str
     method: str
     version: str = __version__
@@ -106,17 +110,15 @@ class Export:
             )
             states.append(state)
         columns = tuple(dict.fromkeys(name for state in states for name in state.region))
-        numeric = set()
-        for state in states:
-            for name, values in state.region.items():
-                if isinstance(values, Interval):
-                    numeric.add(name)
+
+        kinds = _kinds_of_columns(policy.columns, states)
         return cls(
             states=tuple(states),
             actions=tuple(labels_of_one_type(decisions.actions.labels)),
             columns=columns,
-            required=(),
-            numeric=frozenset(numeric),
+            required=kinds.required,
+            numeric=frozenset(kinds.numeric),
+            boolean=frozenset(kinds.boolean),
             goal=repr(learner.goal),
             method=learner.method_.name,
         )
@@ -152,6 +154,31 @@ class Export:
             "actions": list(self.actions),
             "states": states,
         }
+
+
+class Kinds(NamedTuple):
+    """How the columns of the regions are compared; see `Export`."""
+
+    required: tuple[str, ...]
+    numeric: set[str]
+    boolean: set[str]
+
+
+def _kinds_of_columns(columns: Columns | None, states: Sequence[ExportedState]) -> Kinds:
+    """The columns that must not be missing, are numbers, or are true or false."""
+    numeric = set()
+    for state in states:
+        for name, values in state.region.items():
+            if isinstance(values, Interval):
+                numeric.add(name)
+    partition = None if columns is None else columns.partition
+    if partition is None:
+        return Kinds((), numeric, set())
+    features = [partition.features[place] for place in partition.used]
+    required = tuple(feature.name for feature in features if not feature.may_be_missing)
+    numeric |= {feature.name for feature in features if feature.kind == "number"}
+    boolean = {feature.name for feature in features if feature.kind == "boolean"}
+    return Kinds(required, numeric, boolean)
 
 
 def values_to_dict(values: Values) -> dict[str, Any]:

@@ -84,6 +84,14 @@ def _label(value):
     return value
 
 
+def _truth(value):
+    """A value as true or false."""
+    value = _plain(value)
+    if isinstance(value, str):
+        return {{"true": True, "false": False}}[value.lower()]
+    return None if value is None else bool(value)
+
+
 def _key(value):
     """A label as text."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -100,12 +108,16 @@ def to_python(export: Export) -> str:
     names = {column: f"value_{place}" for place, column in enumerate(export.columns)}
     reading = []
     for column, name in names.items():
-        convert = "_number" if column in export.numeric else "_label"
+        convert = "_label"
+        if column in export.numeric:
+            convert = "_number"
+        elif column in export.boolean:
+            convert = "_truth"
         reading.append(f"    {name} = {convert}(row[{column!r}])")
-    required = [
-        f"    if {names[column]} is None:\n        raise ValueError({f'{column} is missing'!r})\n"
-        for column in export.required
-    ]
+    required = []
+    for column in export.required:
+        problem = f"no state matches the row: {column} is missing"
+        required.append(f"    if {names[column]} is None:\n        raise ValueError({problem!r})\n")
     return MODULE.format(
         title=_docstring(export.title),
         columns=_docstring(", ".join(export.columns)),
