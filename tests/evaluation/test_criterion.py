@@ -113,6 +113,33 @@ def test_states_left_once_count() -> None:
     assert (unseen.once, unseen.records) == (2, 4)
 
 
+def ending_log(ends: list[str]) -> pw.TransferLearner:
+    """A learner after episodes of one step each that ended so, towards "good" and "fair" ends."""
+    log = {"s": ["start"] * len(ends), "a": ["x", "y"] * (len(ends) // 2), "n": ends}
+    goal = pw.Goal(prefer={"good": 1.0, "fair": 0.5})
+    learner = pw.TransferLearner(goal)
+    return learner.fit(log, state="s", action="a", next_state="n", terminal=sorted(set(ends)))
+
+
+def test_ends_entered_once_count() -> None:
+    """Eight episodes, two of which ended as no other did."""
+    log = ending_log(["good"] * 4 + ["fair"] * 2 + ["bad", "worse"]).counts_
+    unseen = UnseenStates.ends_of(log)
+    assert (unseen.once, unseen.records) == (2, 8)
+    assert UnseenStates.ends_of(log, min_ends=5).once == 0
+
+
+def test_nothing_good_is_assumed_of_unseen_ends() -> None:
+    """Many ends seen once: the next episode may end in a way that the goal cannot name."""
+    often = ["good"] * 20 + ["fair"] * 10
+    many_ends = [f"other {i}" for i in range(10)]
+    seen_once = ending_log(often + many_ends).evaluate(samples=400).values["logged"]
+    seen_often = ending_log(often + ["other"] * 10).evaluate(samples=400).values["logged"]
+    assert seen_often.mean == pytest.approx(25 / 40, abs=0.08)
+    assert seen_once.mean < seen_often.mean - 0.05
+    assert seen_once.low < 25 / 40 * 30 / 40
+
+
 def shares(once: int, records: int) -> FloatArray:
     return UnseenStates(once, records).sample_share(5000, np.random.default_rng(1))
 

@@ -27,13 +27,15 @@ class UnseenStates:
     """How often states come up that the log does not have.
 
     By Good and Turing, the next record is in a new state with the share of records that are in
-    states seen once.
+    states seen once. Likewise the next episode ends in a new way with the share of episodes whose
+    end was seen once.
 
     Attributes
     ----------
     once : int
-        Number of states that the log left exactly once.
+        Number of states that the log left exactly once; or of ends that it entered exactly once.
     records : int
+        Number of records; or of those that end an episode.
     """
 
     once: int
@@ -45,8 +47,24 @@ class UnseenStates:
         departures = log.by_state_action(log.records.astype(np.float64)).sum(axis=-1)
         return cls(int((departures == 1).sum()), log.num_records)
 
+    @classmethod
+    def ends_of(cls, log: TransitionCounts, *, min_ends: int = 3) -> UnseenStates:
+        """What a log says about ends of episodes that it does not have.
+
+        Parameters
+        ----------
+        min_ends : int
+            With fewer different ends, such as recovery and death, these are taken to be all. On
+            the chosen families with two ends, those seen once are mostly seen once by chance.
+        """
+        arrivals = group_sum(log.next_state, log.records.astype(np.float64), len(log.states))
+        of_ends = arrivals[log.terminal]
+        if (of_ends > 0).sum() < min_ends:
+            return cls(0, int(of_ends.sum()))
+        return cls(int((of_ends == 1).sum()), int(of_ends.sum()))
+
     def sample_share(self, number: int, rng: np.random.Generator) -> FloatArray:
-        """Share of time in unseen states, uncertain as after so many records: [number]."""
+        """Share of time, or of episodes, uncertain as after so many records: [number]."""
         if self.once == 0:
             return np.zeros(number)
         return rng.beta(self.once, self.records - self.once + 1, size=number)
@@ -80,8 +98,8 @@ class Criterion:
     reward_effect : float
         Design effect of the rewards; see `cross_fit.reward_design_effect`.
     unseen : UnseenStates, optional
-        Where the value is a mean over time: what is known of states that the log does not have.
-        Nothing good is assumed of them.
+        Where the value is a mean over time: what is known of states that the log does not have;
+        where it is that of the end: what is known of such ends. Nothing good is assumed of them.
     """
 
     utility: FloatArray
@@ -201,7 +219,7 @@ class Criterion:
             initial,
             horizon,
             starts=starts,
-            unseen=None if until_end else UnseenStates.of(log),
+            unseen=_unseen(goal, utility, log, until_end),
             ends=log.terminal if until_end else None,
             allowed=allowed,
             measure=_measure(goal, utility, until_end, log),
@@ -232,6 +250,17 @@ def _counts_until_end(goal: Goal, utility: FloatArray, log: TransitionCounts) ->
     if goal.is_reward or utility.ndim > 1:
         return True
     return bool(np.isin(np.flatnonzero(utility), log.terminal).all())
+
+
+def _unseen(
+    goal: Goal, utility: FloatArray, log: TransitionCounts, until_end: bool
+) -> UnseenStates | None:
+    """What is known of unseen states; None for totals, which an unseen state adds little to."""
+    if not until_end:
+        return UnseenStates.of(log)
+    if goal.is_reward or utility.ndim > 1:
+        return None
+    return UnseenStates.ends_of(log)
 
 
 def _measure(goal: Goal, utility: FloatArray, until_end: bool, log: TransitionCounts) -> str:

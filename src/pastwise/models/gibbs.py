@@ -220,7 +220,7 @@ def sample_gamma(shape: float, rng: np.random.Generator) -> float:
 
 
 @compiled
-def _find(cumulative: FloatArray, target: float) -> int:
+def find(cumulative: FloatArray, target: float) -> int:
     """The first place whose sum is above the target, or the last."""
     low = 0
     high = len(cumulative) - 1
@@ -672,7 +672,7 @@ def _break_sticks(
     left = sample_gamma(pull, rng)
     enough = SHORTEST_STICK * left
     while left > 0:
-        j = _find(cumulative, rng.random() * cumulative[-1])
+        j = find(cumulative, rng.random() * cumulative[-1])
         rest = left * np.exp(-rng.standard_exponential() / pull)
         if rest < enough:
             rest = 0.0
@@ -697,7 +697,7 @@ def _sample_long_chain(
         out /= total
     else:
         # The pull's part underflowed and there is no other.
-        out[_find(cumulative, rng.random() * cumulative[-1])] = 1.0
+        out[find(cumulative, rng.random() * cumulative[-1])] = 1.0
 
 
 @compiled

@@ -19,6 +19,7 @@ from pastwise.models.gibbs import (
     SMALLEST,
     Kept,
     Prior,
+    find,
     sample_chains,
     sample_gamma,
     sample_moves,
@@ -73,11 +74,14 @@ class Lines(NamedTuple):
         Where each line begins.
     column, probability : [2 * entries]
         Next states and their probabilities. What is negligible is left out.
+    cumulative : [2 * entries]
+        Sums of the probabilities from the first entry of each line on.
     """
 
     first: IntArray
     column: IntArray
     probability: FloatArray
+    cumulative: FloatArray
 
 
 @compiled
@@ -152,8 +156,11 @@ def _sample_lines(
                 lines.column[end] = column_of_entry[j]
                 norm += lines.probability[end]
                 end += 1
+        passed = 0.0
         for j in range(lines.first[line], end):
             lines.probability[j] /= norm
+            passed += lines.probability[j]
+            lines.cumulative[j] = passed
     lines.first[2 * S] = end
 
 
@@ -178,6 +185,7 @@ def _sample_row(
     lines: Lines,
     move_mass: float,
     move: FloatArray,
+    cumulative: FloatArray,
     steps: IntArray,
     s: int,
     column: IntArray,
@@ -196,8 +204,8 @@ def _sample_row(
     ----------
     mass, move_mass : float
         Of the chain and of the move.
-    move : [2 S - 1]
-        Distribution of the displacement.
+    move, cumulative : [2 S - 1]
+        Distribution of the displacement, and its sums.
     steps : [K]
         The usual ones; none where there are no moves.
     """
@@ -220,12 +228,8 @@ def _sample_row(
     moved /= total
 
     # Its atom, and its line.
-    target = rng.random()
-    j = lines.first[line]
-    passed = lines.probability[j]
-    while passed < target and j < lines.first[line + 1] - 1:
-        j += 1
-        passed += lines.probability[j]
+    of_line = lines.cumulative[lines.first[line] : lines.first[line + 1]]
+    j = lines.first[line] + find(of_line, rng.random())
     share = atom_share(mass)
     probability[num_seen] = share * unseen
     column[num_seen] = lines.column[j]
@@ -233,7 +237,17 @@ def _sample_row(
     column[num_seen + 1] = num_states + 1 + line
     if len(steps):
         after = num_seen + 2
-        _spread_move(moved, move_mass, move, steps, s, column[after:], probability[after:], rng)
+        _spread_move(
+            moved,
+            move_mass,
+            move,
+            cumulative,
+            steps,
+            s,
+            column[after:],
+            probability[after:],
+            rng,
+        )
 
 
 @compiled
@@ -241,6 +255,7 @@ def _spread_move(
     total: float,
     mass: float,
     move: FloatArray,
+    cumulative: FloatArray,
     steps: IntArray,
     s: int,
     column: IntArray,
@@ -256,13 +271,7 @@ def _spread_move(
         return
 
     # The atom.
-    target = rng.random()
-    d = 0
-    passed = move[0]
-    while passed < target and d < len(move) - 1:
-        d += 1
-        passed += move[d]
-    to = s + d - (S - 1)
+    to = s + find(cumulative, rng.random()) - (S - 1)
     share = atom_share(mass)
     probability[K] = share * total
     column[K] = to if 0 <= to < S else s
@@ -314,12 +323,16 @@ def sample_models(
     K = log.usual_steps.shape[1]
     entries_of_mean = K + 3 if K else 2
     moves = np.empty((A, 2 * S - 1))
+    move_cumulative = np.empty(moves.shape)
+    line_cumulative = np.empty(line_probability.shape[1])
     for i in range(len(chosen)):
         h = chosen[i]
-        lines = Lines(line_first[i], line_column[i], line_probability[i])
+        lines = Lines(line_first[i], line_column[i], line_probability[i], line_cumulative)
         _sample_lines(prior, kept, h, log, column_of_entry, lines, rng)
         if K:
             sample_moves(prior, kept.move_tables[h], moves, rng)
+            for a in range(A):
+                move_cumulative[a] = np.cumsum(moves[a])
         for row in range(S * A):
             s = row // A
             a = row % A
@@ -337,6 +350,7 @@ def sample_models(
                     lines,
                     share * mass,
                     moves[a],
+                    move_cumulative[a],
                     log.usual_steps[a],
                     s,
                     column[i, start:],

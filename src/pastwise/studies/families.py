@@ -468,6 +468,62 @@ def null_steps(rng: np.random.Generator) -> System:
     return System.of(_same_for_all_actions(chain, A), np.linspace(0, 1, S) ** 2)
 
 
+@family("chosen", studies=("calibration",))
+def siege(rng: np.random.Generator) -> System:
+    """Two sides lose people to each other by tactics, until one of them has nobody left."""
+    longest = int(rng.integers(4, 9))
+    A = _size(rng, 2, 4)
+    own_losses = rng.uniform(0.05, 0.4, size=A)
+    other_losses = own_losses * rng.uniform(0.6, 1.4, size=A)
+    size = longest + 1
+    transition = np.zeros((size, size, A, size, size))
+    for own, other, a in np.ndindex(size, size, A):
+        # The more there are of the other side, the more are lost.
+        lost = _binomial(own, own_losses[a] * (0.5 + 0.5 * other / longest))
+        beaten = _binomial(other, other_losses[a] * (0.5 + 0.5 * own / longest))
+        transition[own, other, a, : own + 1, : other + 1] = np.outer(lost[::-1], beaten[::-1])
+
+    # The more people are left at the end, the better.
+    S = size * size
+    number = np.arange(S).reshape(size, size)
+    ends = np.union1d(number[0], number[:, 0])
+    score = np.zeros(S)
+    score[number[:, 0]] = np.arange(size) / longest
+    return System.of(
+        transition.reshape(S, A, S),
+        score,
+        initial=_at(S, number[-1, -1]),
+        lengths=(60, 100),
+        terminal=tuple(ends.tolist()),
+    )
+
+
+@family("chosen", studies=("calibration",))
+def rounds(rng: np.random.Generator) -> System:
+    """A game of some rounds, in each of which a stake is won or lost; what is left counts."""
+    num_rounds = int(rng.integers(3, 9))
+    most = int(rng.integers(4, 9))
+    A = _size(rng, 2, 4)
+    chance = rng.uniform(0.35, 0.65, size=A)
+    levels = most + 1
+    transition = np.zeros((num_rounds + 1, levels, A, num_rounds + 1, levels))
+    for past, level, a in np.ndindex(num_rounds, levels, A):
+        stake = min(a, level)
+        transition[past, level, a, past + 1, min(level + stake, most)] += chance[a]
+        transition[past, level, a, past + 1, level - stake] += 1 - chance[a]
+    S = (num_rounds + 1) * levels
+    first_end = num_rounds * levels
+    score = np.zeros(S)
+    score[first_end:] = np.arange(levels) / most
+    return System.of(
+        transition.reshape(S, A, S),
+        score,
+        initial=_at(S, *range(levels // 2, levels - 1)),
+        lengths=(20, 40),
+        terminal=tuple(range(first_end, S)),
+    )
+
+
 # Families to report on.
 
 
