@@ -268,6 +268,22 @@ def test_what_an_action_does_elsewhere_is_carried_over() -> None:
     assert posterior.mean_moves[1, S - 1 + 1] > 0.6
 
 
+@pytest.mark.parametrize("dense_up_to", [32, 0])
+def test_whether_moves_hold_where_they_were_not_tried_is_uncertain_for_all_rows_together(
+    dense_up_to: int,
+) -> None:
+    """Else the errors of many such rows would average out; rows with records know better."""
+    S = 12
+    counts = log_without_rows(steps_on_a_line(S), 6, UNSEEN, np.arange(S))
+    only_moves = replace(WITH_MOVES, shares=(0.999, 1.0), share_weights=(0.5, 0.5))
+    large_masses = replace(only_moves, masses=(1000.0,))
+    posterior = TransitionPosterior(counts, assumptions=large_masses, dense_up_to=dense_up_to)
+    rows = tensors(posterior, 600)
+    unseen = np.corrcoef(rows[:, 4, 0, 3], rows[:, 7, 1, 8])[0, 1]
+    assert unseen > 0.7
+    assert rows[:, 4, 0, 3].std() > 2 * rows[:, 5, 0, 4].std()
+
+
 def test_where_the_order_of_states_means_nothing_moves_have_no_say() -> None:
     """The same line with its states in random order: no larger errors than without moves."""
     S = 12

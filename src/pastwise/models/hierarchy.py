@@ -32,7 +32,10 @@ From the whole to the single row:
   from all rows: where the order of the states means nothing, shares become 0. The base h of the
   moves is the displacement of all records, after any action.
 - An action that was *hardly ever taken* in a state, if at all, may lead elsewhere than the others:
-  there the chain is mixed with its base, with a share from 0 to 1, more often large than small.
+  there the chain is mixed with its base, with a share from 0 to 1, more often large than small. Nor
+  need it move as in other states, since a wall or a border may be there: in half of the models the
+  share of its move is multiplied by a uniform number. Both numbers are sampled once for each model.
+  Numbers of each row would average out, and rules that try such actions would seem certain.
 - The *lean* :math:`\beta`: actions that were rarely taken may lead to good or to bad states
   together, as experts avoid bad actions. :math:`x_{sa}` is ln(1 + records of the row), less its
   mean over the state's records; :math:`z_s` is the value of arriving in a state, in standard
@@ -670,7 +673,9 @@ class TransitionPosterior:
         if self._has_moves:
             concentration = prior.move_pull * prior.move_base + kept.move_tables[chosen]
             moves = moved(_dirichlet(concentration, rng)).swapaxes(1, 2)
-            share = prior.share[kept.share[chosen]][..., None]
+            share = prior.share[kept.share[chosen]]
+            carried_over = self._carried_over(num_models, rng)[:, None, None]
+            share = np.where(self._is_rare, carried_over * share, share)[..., None]
             mean = mean + share * (moves - mean)
 
         # Rows.
@@ -690,6 +695,15 @@ class TransitionPosterior:
         exponent = rng.random(number)
         exponent[rng.random(number) < 0.5] = 0.0
         return np.asarray(self._smallest_mass_factor**exponent)
+
+    def _carried_over(self, number: int, rng: np.random.Generator) -> FloatArray:
+        """How much of a move holds where its action was hardly ever taken: [number].
+
+        All of it in half of the models; a uniform share of it in the others.
+        """
+        share = rng.random(number)
+        share[rng.random(number) < 0.5] = 1.0
+        return np.asarray(share)
 
     def _start_of_rows(
         self, chain: FloatArray, base: FloatArray, rng: np.random.Generator
@@ -767,6 +781,7 @@ class TransitionPosterior:
             self._kept,
             chosen,
             self._mass_factor(number, rng),
+            self._carried_over(number, rng),
             log,
             support.column,
             column,

@@ -293,6 +293,7 @@ def sample_models(
     kept: Kept,
     chosen: IntArray,
     mass_factor: FloatArray,
+    carried_over: FloatArray,
     log: RowLog,
     column_of_entry: IntArray,
     column: IntArray,
@@ -310,6 +311,8 @@ def sample_models(
         The kept state of the sampler that each model is sampled from.
     mass_factor : [n]
         What its masses are multiplied by.
+    carried_over : [n]
+        What the shares of moves are multiplied by where an action was hardly ever taken.
     column_of_entry : [entries]
         Next state of each entry of a chain.
     column, probability : [n, E + (2 or K + 3) * S * A]
@@ -341,6 +344,8 @@ def sample_models(
                 line = S + s if log.is_rare[s, a] else s
                 mass = mass_factor[i] * prior.mass[kept.mass[h, s]]
                 share = prior.share[kept.share[h, s, a]] if K else 0.0
+                if log.is_rare[s, a]:
+                    share *= carried_over[i]
                 _sample_row(
                     log,
                     row,
