@@ -119,6 +119,13 @@ def test_an_unknown_family_is_refused() -> None:
 # Rates.
 
 
+def test_an_interval_without_width_covers_a_truth_that_differs_by_rounding() -> None:
+    assert Stated(1.0, 1.0, 1.0, 1.0 - 1e-7).covers
+    assert Stated(1.0, 1.0, 1.0, 1.0 + 1e-15).covers
+    assert not Stated(1.0, 1.0, 1.0, 1.0 - 1e-4).covers
+    assert not Stated(0.5, 0.4, 0.6, 0.601).covers
+
+
 def outcome_with(
     gain: float, verdict: Verdict, alarm: bool = False, records: int = 1000, low: float = 0.0
 ) -> Outcome:

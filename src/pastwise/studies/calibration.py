@@ -67,6 +67,10 @@ CLEAR_GAIN_RECORDS = 1000
 NO_DIFFERENCE = 1e-9
 """True differences up to this come from rounding."""
 
+STATED_ERROR = 1e-5
+"""Values are stated to this error, at which their recursion stops: see `values.rule_values`. Where
+a value is certain, its interval has no width, and the truth may be off it by as much."""
+
 Starts = Literal["given", "log"]
 """Where episodes start: the evaluation is given the distribution, or infers it from the log."""
 
@@ -170,8 +174,8 @@ class Stated:
 
     @property
     def covers(self) -> bool:
-        """Whether the interval contains the truth."""
-        return self.low <= self.truth <= self.high
+        """Whether the interval contains the truth, up to `STATED_ERROR`."""
+        return self.low - STATED_ERROR <= self.truth <= self.high + STATED_ERROR
 
     @property
     def width(self) -> float:
