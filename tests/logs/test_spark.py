@@ -152,7 +152,7 @@ def test_quantiles(spark: SparkSession) -> None:
         spark.createDataFrame(table),
         {"state": "s", "action": "a", "next_state": "n", "bins": {"s": 2}},
     )
-    assert counts.states.labels == ("[1, 2.5)", "[2.5, 4]")
+    assert counts.states.labels == ("< 2.5", ">= 2.5")
     assert counts.records.tolist() == [1, 1, 1, 1]
 
 
