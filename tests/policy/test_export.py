@@ -64,6 +64,7 @@ PARTITION = Partition(
         Feature("y y", "number"),
         Feature("ward", "category", tuple(WARDS), may_be_missing=True),
         Feature("flag", "boolean"),
+        Feature("never read", "number"),
     ),
     splits=(
         Split(0, 1, 2, below=0.30000000000000004),
@@ -95,10 +96,10 @@ def learned_on_leaves(state: tuple[str, ...]) -> pw.TransferLearner:
     columns = Columns(
         state=state,
         action=("act",),
-        features=("x", "y y", "ward", "flag"),
+        features=("x", "y y", "ward", "flag", "never read"),
         partition=PARTITION,
         next_state=tuple(f"next {name}" for name in state),
-        next_features=("nx", "ny", "nward", "nflag"),
+        next_features=("nx", "ny", "nward", "nflag", "next never"),
     )
     log = log_of(200)
     rng = np.random.default_rng(1)
@@ -107,6 +108,7 @@ def learned_on_leaves(state: tuple[str, ...]) -> pw.TransferLearner:
     log["flag"] = (rng.random(200) < 0.5).tolist()
     log |= {"nx": log["x"], "ny": log["y y"], "nward": log["ward"], "nflag": log["flag"]}
     log["next beds"] = log["beds"]
+    log["never read"] = log["next never"] = log["y y"]
     counts = read_log(log, columns).counts
     return pw.TransferLearner(pw.Goal(prefer_actions="up"), method="TL").fit_counts(counts, columns)
 

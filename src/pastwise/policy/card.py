@@ -155,7 +155,7 @@ def _states(export: Export, min_records: int) -> tuple[CardState, ...]:
     states = []
     for state in export.states:
         order = sorted(range(len(names)), key=lambda a: (-state.probabilities[a], a))
-        meaning = []
+        meaning: list[str] = []
         if not all(isinstance(values, Point) for values in state.region.values()):
             meaning = [f"{column}: {words_of(values)}" for column, values in state.region.items()]
         card = CardState(
@@ -198,10 +198,13 @@ def _data(learner: TransferLearner) -> dict[str, str]:
 
 def _column_data(columns: Columns) -> dict[str, str]:
     """Which columns hold what."""
-    names = {
+    names: dict[str, tuple[str, ...]] = {
         "State columns": columns.state,
+        "Features": columns.features,
         "Action columns": columns.action,
         "Next-state columns": columns.next_state,
+        "Outcome": (columns.outcome,) if columns.outcome else (),
+        "Reward": (columns.reward,) if columns.reward else (),
     }
     return {name: ", ".join(given) for name, given in names.items() if given}
 

@@ -9,15 +9,15 @@ things: the regions, the rule, and how many records it rests on.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pastwise import __version__
 from pastwise._files import replacing
-from pastwise.data.regions import Categories, Interval, Missing, Point, Region, Values
+from pastwise.data.regions import Anything, Categories, Interval, Missing, Point, Region, Values
 from pastwise.data.space import Label, key_of, labels_of_one_type
 from pastwise.errors import ParameterError
 from pastwise.logs.columns import Columns
@@ -93,25 +93,23 @@ class Export:
         """What a learner has learned, to export."""
         policy = learner.fitted_
         regions = learner.regions_
-        outcome = None if policy.columns is None else policy.columns.outcome
+        kinds = _kinds_of_columns(policy.columns, regions)
         decisions = learner.decisions(list(policy.log.states.labels))
         episodes = decisions.episodes
         states = []
         for index, label in enumerate(decisions.states.labels):
             if index in policy.outcomes:
                 continue
-            region = {name: values for name, values in regions[label].items() if name != outcome}
             state = ExportedState(
                 label=label,
-                region=region,
+                region=_needed(regions[label], policy.columns, kinds.required),
                 probabilities=tuple(decisions.probabilities[index].tolist()),
                 records=int(decisions.records[index]),
                 episodes=None if episodes is None else int(episodes[index]),
             )
             states.append(state)
-        columns = tuple(dict.fromkeys(name for state in states for name in state.region))
-
-        kinds = _kinds_of_columns(policy.columns, states)
+        named = [name for state in states for name in state.region]
+        columns = tuple(dict.fromkeys([*named, *kinds.required]))
         return cls(
             states=tuple(states),
             actions=tuple(labels_of_one_type(decisions.actions.labels)),
@@ -164,11 +162,11 @@ class Kinds(NamedTuple):
     boolean: set[str]
 
 
-def _kinds_of_columns(columns: Columns | None, states: Sequence[ExportedState]) -> Kinds:
+def _kinds_of_columns(columns: Columns | None, regions: Mapping[Label, Region]) -> Kinds:
     """The columns that must not be missing, are numbers, or are true or false."""
     numeric = set()
-    for state in states:
-        for name, values in state.region.items():
+    for region in regions.values():
+        for name, values in region.items():
             if isinstance(values, Interval):
                 numeric.add(name)
     partition = None if columns is None else columns.partition
@@ -179,6 +177,31 @@ def _kinds_of_columns(columns: Columns | None, states: Sequence[ExportedState]) 
     numeric |= {feature.name for feature in features if feature.kind == "number"}
     boolean = {feature.name for feature in features if feature.kind == "boolean"}
     return Kinds(required, numeric, boolean)
+
+
+def _needed(region: Region, columns: Columns | None, required: Sequence[str]) -> Region:
+    """The part of a region that decides whether a row of raw columns lies in it.
+
+    Columns that are not read for a row, such as an outcome's, are left out, and so are values that
+    exclude nothing, or nothing but a missing value where a column is required.
+    """
+    needed = {}
+    for name, values in region.items():
+        is_read = columns is None or name in columns.row_columns
+        may_be_missing = isinstance(values, (Interval, Categories)) and values.or_missing
+        excludes_nothing = _is_anything(values) and (name in required or may_be_missing)
+        if is_read and not excludes_nothing:
+            needed[name] = values
+    return needed
+
+
+def _is_anything(values: Values) -> bool:
+    """Whether a column may have any value that is not missing."""
+    if isinstance(values, Interval):
+        return values.low == -inf and values.high == inf
+    if isinstance(values, Categories):
+        return values.is_complement and not values.values
+    return isinstance(values, Anything)
 
 
 def values_to_dict(values: Values) -> dict[str, Any]:
@@ -217,7 +240,8 @@ def words_of(values: Values | None) -> str:
         text = ", ".join(parts) or "any number"
     elif isinstance(values, Categories):
         names = ", ".join(sorted(key_of(value) for value in values.values))
-        text = f"none of {names}" if values.is_complement else names
+        text = f"not {names}" if values.is_complement else names
+        text = text if names else "any"
     elif isinstance(values, Missing):
         return "missing"
     has_missing = isinstance(values, (Interval, Categories)) and values.or_missing
