@@ -96,7 +96,7 @@ def _continuous_columns(
 
 def _as_number(label: Label) -> float | None:
     """A label as a number, also if it is text; None if it is none."""
-    if isinstance(label, (bool, tuple)):
+    if isinstance(label, bool) or not isinstance(label, (str, int, float)):
         return None
     try:
         return float(label)
