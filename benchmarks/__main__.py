@@ -14,6 +14,7 @@ from benchmarks.harness import Scale, Section
 
 JOBS = (
     "counting",
+    "features",
     "retarget",
     "dense_fpd",
     "sparse_fpd",

@@ -40,7 +40,7 @@ def log_file(rows: int, states: int, actions: int) -> Path:
         columns = [each.take(pa.array(rng.integers(len(each), size=size))) for each in labels]
         return pa.table(columns, names=PARTS)
 
-    return _parquet(f"log-{rows}-{states}-{actions}", rows, chunk)
+    return parquet_file(f"log-{rows}-{states}-{actions}", rows, chunk)
 
 
 def episode_file(rows: int, states: int, actions: int) -> Path:
@@ -58,7 +58,7 @@ def episode_file(rows: int, states: int, actions: int) -> Path:
             names=["episode", "time", "state", "action"],
         )
 
-    return _parquet(f"episodes-{rows}-{states}-{actions}", rows, chunk)
+    return parquet_file(f"episodes-{rows}-{states}-{actions}", rows, chunk)
 
 
 def csv_file(source: Path) -> Path:
@@ -78,7 +78,7 @@ def _labels(letter: str, size: int) -> Any:
     return pa.array([f"{letter}{i:05d}" for i in range(size)])
 
 
-def _parquet(name: str, rows: int, chunk: Callable[[int, int], Any]) -> Path:
+def parquet_file(name: str, rows: int, chunk: Callable[[int, int], Any]) -> Path:
     """The file of this name, written in chunks unless it is there already."""
     import pyarrow.parquet as pq
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pastwise import Columns, Goal, TransferLearner, count_transitions, load
+from pastwise import Columns, Goal, LogWarning, TransferLearner, count_transitions, load
 from pastwise.data.partition import Partition
 from pastwise.errors import LogError, ParameterError
+from pastwise.logs import growth
 from pastwise.logs.read import read_log
 from tests.helpers.partitions import ROWS, partitions, slow_leaf
 
@@ -199,3 +201,52 @@ def test_a_partition_of_other_features_is_refused() -> None:
     columns = read_log(_clinic(), Columns.of(**CLINIC)).columns
     with pytest.raises(ParameterError, match="the partition is one of"):
         replace(columns, features=("lactate",))
+
+
+def test_one_shot_decisions_have_states_by_what_came_of_them() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 10, 400)
+    action = rng.choice(["left", "right"], 400)
+    is_good = (action == "left") == (x < 4)
+    log = {"x": x, "action": action, "result": np.where(is_good, "good", "bad")}
+    by_outcome = read_log(log, Columns.of(features="x", action="action", outcome="result"))
+    by_reward = read_log(
+        log | {"reward": is_good.astype(float)},
+        Columns.of(features="x", action="action", reward="reward"),
+    )
+    for reading in (by_outcome, by_reward):
+        partition = reading.columns.partition
+        assert partition is not None
+        thresholds = [split.below for split in partition.splits if split.below is not None]
+        assert min(abs(threshold - 4) for threshold in thresholds) < 0.3
+
+
+def test_states_in_which_an_episode_ends_may_be_a_condition() -> None:
+    learner = TransferLearner(Goal(prefer=["lactate < 1"]))
+    with pytest.warns(LogWarning, match="that leave a terminal state"):
+        learner.fit(_clinic(), **CLINIC, terminal=["lactate < 1"])
+    counts = learner.counts_
+    ended = {counts.states.labels[index] for index in counts.terminal.tolist()}
+    assert ended
+    assert all(str(label).startswith("lactate < ") for label in ended)
+
+
+def test_a_large_log_is_sampled_by_episodes_or_by_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = _clinic(400)
+    learn = partial(growth.learn_partition, sample_rows=2000)
+    monkeypatch.setattr(growth, "learn_partition", learn)
+    sampled = _partition(log)
+    assert sampled is not None
+    assert sampled.num_records is not None
+    assert 1000 < sampled.num_records < 3000
+    assert _partition(pl.LazyFrame(log)) == sampled
+    reversed_log = {name: values[::-1] for name, values in log.items()}
+    assert _partition(reversed_log) == sampled
+
+    # Few episodes are too few to sample from.
+    few = _clinic(400) | {"episode": [each % 4 for each in log["episode"]]}
+    few["time"] = list(range(len(log["time"])))
+    by_records = _partition(few)
+    assert by_records is not None
+    assert by_records.num_records is not None
+    assert 1000 < by_records.num_records < 3000

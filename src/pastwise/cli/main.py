@@ -230,11 +230,25 @@ def learn(
             learner.fit_counts(*log.counts())
         else:
             learner.fit(log.path, columns=log.columns())
+    _note_learned_states(learner)
 
     _save(learner, output, plots)
     verdict = None if no_verdict else quick_verdict(learner, margin=margin)
     _show_policy(PolicySummary.of(learner, verdict), output, wide, as_json)
     return OK
+
+
+def _note_learned_states(learner: TransferLearner) -> None:
+    """Say how many states were learned from features, and from how many records."""
+    from pastwise.logs.findings import counted
+
+    columns = learner.columns_
+    partition = None if columns is None else columns.partition
+    if partition is not None and partition.num_records is not None:
+        print_note(
+            f"{counted(len(partition), 'state')} learned from the features of "
+            f"{counted(partition.num_records, 'record')}"
+        )
 
 
 @cli.command(cls=CommandWithMethods, short_help="Learn a policy for another goal, without the log.")

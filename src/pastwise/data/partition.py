@@ -245,6 +245,8 @@ class Partition:
     features : tuple of Feature
     splits : tuple of Split
         The inner nodes; the first is the root. A tree of one leaf has none.
+    num_records : int, optional
+        How many records of a log the tree was learned from.
 
     Examples
     --------
@@ -260,6 +262,7 @@ class Partition:
 
     features: tuple[Feature, ...]
     splits: tuple[Split, ...] = ()
+    num_records: int | None = None
 
     def __post_init__(self) -> None:
         names = [feature.name for feature in self.features]
@@ -473,7 +476,7 @@ class Partition:
             for child, answer in ((children[1], False), (children[0], True)):
                 after = {**path, question.feature: known.after(question, answer)}
                 waiting.append((child, after, 2 * index + (not answer)))
-        return Partition(self.features, builder.splits())
+        return Partition(self.features, builder.splits(), self.num_records)
 
     # JSON.
 
@@ -483,6 +486,7 @@ class Partition:
         return {
             "features": [feature.to_dict() for feature in self.features],
             "splits": [split.to_dict(names[split.feature]) for split in self.splits],
+            "num_records": self.num_records,
         }
 
     @classmethod
@@ -511,9 +515,12 @@ class Partition:
                         is_missing=bool(entry.get("is_missing", False)),
                     )
                 )
+            num_records = content.get("num_records")
+            if num_records is not None:
+                num_records = int(num_records)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ParameterError(f"not a partition: {error}") from None
-        return cls(tuple(features), tuple(splits))
+        return cls(tuple(features), tuple(splits), num_records)
 
 
 # Values of a row.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from functools import cached_property
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pastwise.data.bins import Bins
 from pastwise.data.conditions import Condition
@@ -18,6 +18,7 @@ from pastwise.data.partition import Partition
 from pastwise.data.regions import Point, Region, label_regions
 from pastwise.data.space import Label, Space
 from pastwise.errors import LogError, ParameterError, listed, shown
+from pastwise.logs.encoders import NEXT_STATE, STATE, Encoder, Encoding, is_encoder
 
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 """Units of time, in seconds."""
@@ -107,6 +108,8 @@ class Columns:
         How many leaves the partition has at most.
     partition : Partition, optional
         The partition, once it is learned.
+    encoding : Encoding, optional
+        An object that gives rows their states, in place of a partition. `of` takes it as the state.
     """
 
     state: tuple[str, ...]
@@ -131,6 +134,7 @@ class Columns:
     next_features: tuple[str, ...] = ()
     max_states: int = MAX_STATES
     partition: Partition | None = None
+    encoding: Encoding | None = None
 
     def __post_init__(self) -> None:
         if not (self.state or self.features) or not self.action:
@@ -233,7 +237,7 @@ class Columns:
     @classmethod
     def of(
         cls,
-        state: Names = (),
+        state: Names | Encoder = (),
         action: Names = (),
         next_state: Names | None = None,
         *,
@@ -256,8 +260,18 @@ class Columns:
         outcome: Name | None = None,
     ) -> Columns:
         """Columns from what people write: one name or several, one label or several, any span."""
+        encoding = None
+        if is_encoder(state):
+            encoding = Encoding(state, _names(features), _names(next_features))
+            state_names: tuple[str, ...] = (STATE,)
+            next_state = NEXT_STATE if next_features else None
+            features = ()
+            next_features = ()
+        else:
+            state_names = _names(cast(Names, state))
         return cls(
-            state=_names(state),
+            encoding=encoding,
+            state=state_names,
             action=_names(action),
             next_state=() if next_state is None else _names(next_state),
             episode=_name_or_none(episode),
@@ -290,6 +304,9 @@ class Columns:
         partition = content.get("partition")
         if partition is not None:
             plain["partition"] = Partition.from_dict(partition)
+        encoding = content.get("encoding")
+        if encoding is not None:
+            plain["encoding"] = Encoding.from_dict(encoding)
         return cls(**{**plain, "bins": bins})
 
     def to_dict(self) -> dict[str, Any]:
@@ -300,7 +317,24 @@ class Columns:
         plain = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         if self.partition is not None:
             plain["partition"] = self.partition.to_dict()
+        if self.encoding is not None:
+            plain["encoding"] = self.encoding.to_dict()
         return {**plain, "bins": bins}
+
+    @property
+    def before_encoding(self) -> Columns:
+        """The columns of a log to which an encoder has not yet given states."""
+        if self.encoding is None:
+            return self
+        return replace(
+            self,
+            state=(),
+            next_state=(),
+            features=self.encoding.features,
+            next_features=self.encoding.next_features,
+            encoding=None,
+            terminal=(),
+        )
 
     @property
     def has_next(self) -> bool:
@@ -322,6 +356,8 @@ class Columns:
     @property
     def row_columns(self) -> tuple[str, ...]:
         """The columns that a row needs for its state to be known."""
+        if self.encoding is not None:
+            return self.encoding.features
         if self.partition is None:
             return self.state
         used = [self.partition.features[place].name for place in self.partition.used]

@@ -18,6 +18,7 @@ from pastwise.data.space import Label, Space
 from pastwise.errors import LabelError, LogError, LogWarning, ParameterError, listed, shown
 from pastwise.logs.columns import Columns
 from pastwise.logs.decode import Part, as_numpy, numbers_of, parts_of, states_of
+from pastwise.logs.encoded import encoded
 from pastwise.logs.findings import counted
 from pastwise.logs.outcomes import outcome_label
 from pastwise.logs.query import Status, label_names, prepare
@@ -72,6 +73,7 @@ def read_episodes(
             "importance sampling needs a row for each record, not a column of counts"
         )
     columns = replace(columns, weight=None, task=None, age=None, half_life=None)
+    table, columns = encoded(table, columns)
     with engine_errors(name_of(table)):
         rows, columns = _sorted_rows(table, columns, propensity)
     if not len(rows):

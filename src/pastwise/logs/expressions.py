@@ -2,8 +2,8 @@
 
 A tree becomes one expression, nested when/then (SQL's ``CASE``), with the number of the leaf as its
 value. Features are first brought to the form that the tree compares: numbers as 64-bit floating
-point, not-a-number as missing, categories as text. That is a projection of its own, so an engine
-does it once for each row, not once for each question.
+point, categories as text. That is a projection of its own, so an engine does it once for each row,
+not once for each question. Not-a-number is missing; like null, it is below no threshold.
 """
 
 from __future__ import annotations
@@ -31,29 +31,38 @@ def leaf_number(partition: Partition, values: Sequence[str]) -> nw.Expr:
     values : names of columns
         For each feature, the column that holds its values as `feature_value` makes them.
     """
-    columns = [nw.col(name) for name in values]
-    number = _subtree(partition, columns, 0 if partition.splits else -1)
-    required = [place for place in partition.used if not partition.features[place].may_be_missing]
-    if not required:
-        return number
-    is_absent = reduce(or_, [columns[place].is_null() for place in required])
-    return nw.when(~is_absent).then(number)
+    number = _subtree(partition, values, 0 if partition.splits else -1)
+    is_absent = []
+    for place in partition.used:
+        feature = partition.features[place]
+        if not feature.may_be_missing:
+            is_absent.append(is_missing(feature, nw.col(values[place])))
+    return nw.when(~reduce(or_, is_absent)).then(number) if is_absent else number
 
 
-def _subtree(partition: Partition, columns: Sequence[nw.Expr], node: int) -> nw.Expr:
+def _subtree(partition: Partition, values: Sequence[str], node: int) -> nw.Expr:
     """The number of the leaf below a node."""
     if node < 0:
         return nw.lit(-node)
     split = partition.splits[node]
-    yes = _subtree(partition, columns, split.yes)
-    no = _subtree(partition, columns, split.no)
-    return nw.when(_answer(split, columns[split.feature])).then(yes).otherwise(no)
+    feature = partition.features[split.feature]
+    answer = _answer(split, feature, nw.col(values[split.feature]))
+    yes = _subtree(partition, values, split.yes)
+    no = _subtree(partition, values, split.no)
+    return nw.when(answer).then(yes).otherwise(no)
 
 
-def _answer(split: Split, value: nw.Expr) -> nw.Expr:
+def is_missing(feature: Feature, value: nw.Expr) -> nw.Expr:
+    """Whether a value is missing."""
+    if feature.kind != "number":
+        return value.is_null()
+    return value.is_null() | value.is_nan()
+
+
+def _answer(split: Split, feature: Feature, value: nw.Expr) -> nw.Expr:
     """The answer to a question; null, which counts as no, where the value is missing."""
     if split.is_missing:
-        return value.is_null()
+        return is_missing(feature, value)
     if split.below is not None:
         return value < split.below
     among = list(split.among or ())
@@ -91,7 +100,8 @@ def feature_value(feature: Feature, name: str, schema: Schema, numeric: Numeric)
     dtype = schema[name]
     column = nw.col(name)
     if feature.kind == "number":
-        return numeric(name, schema, "feature")
+        is_plain = dtype == nw.Float64
+        return column if is_plain else numeric(name, schema, "feature")
     if feature.kind == "boolean":
         if dtype == nw.Boolean:
             return column

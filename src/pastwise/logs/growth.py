@@ -22,15 +22,15 @@ import pyarrow as pa
 from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray
 from pastwise.data.conditions import Condition, as_condition
 from pastwise.data.partition import ROOT, Feature, Partition, Split, TreeBuilder
-from pastwise.data.space import Label
-from pastwise.errors import LogError, ParameterError
+from pastwise.data.space import Label, Space
+from pastwise.errors import LogError, ParameterError, PastwiseError
 from pastwise.goals.goal import Goal
 from pastwise.logs.columns import Columns, require_columns
 from pastwise.logs.decode import as_numpy, numbers_of
-from pastwise.logs.expressions import feature_value, kind_of
+from pastwise.logs.expressions import feature_value, is_missing, kind_of
 from pastwise.logs.query import numeric, sampled
 from pastwise.logs.sources import ROW
-from pastwise.models.state_tree import Axis, Cut, GrowthOptions, Rows, grow
+from pastwise.models.state_tree import Axis, Cut, GrowthOptions, Rows, grow, leaves_by
 
 MOST_CATEGORIES = 1000
 """A feature with more categories than this is free text or an identifier."""
@@ -42,28 +42,13 @@ LEAST_UNITS = 10
 """Episodes that a log needs for its leaves to be chosen by episodes; otherwise by records."""
 
 
-@dataclass(frozen=True)
-class Learned:
-    """A partition that was learned from a log.
-
-    Attributes
-    ----------
-    partition : Partition
-    records : int
-        Records of the sample.
-    """
-
-    partition: Partition
-    records: int
-
-
 def with_partition(frame: nw.LazyFrame[Any], columns: Columns, goal: Goal | None = None) -> Columns:
     """The columns with a partition of their features, learned from the log unless it is known."""
     if not columns.features or columns.partition is not None:
         return columns
-    learned = learn_partition(frame, columns, _conditions_of(goal, columns))
-    terminal = _terminal_leaves(columns.terminal, learned.partition)
-    return replace(columns, partition=learned.partition, terminal=terminal)
+    partition = learn_partition(frame, columns, goal)
+    terminal = _terminal_leaves(columns.terminal, partition)
+    return replace(columns, partition=partition, terminal=terminal)
 
 
 def _terminal_leaves(terminal: Sequence[Label], partition: Partition) -> tuple[Label, ...]:
@@ -88,18 +73,20 @@ def _conditions_of(goal: Goal | None, columns: Columns) -> list[Condition]:
         condition = as_condition(label)
         if condition is not None:
             conditions.append(condition)
-    return [*conditions, *(() if goal is None else goal.conditions())]
+    if goal is not None:
+        conditions += goal.conditions()
+    return [each for each in conditions if set(each.columns) <= set(columns.features)]
 
 
 def learn_partition(
     frame: nw.LazyFrame[Any],
     columns: Columns,
-    conditions: Sequence[Condition] = (),
+    goal: Goal | None = None,
     *,
     sample_rows: int = 100_000,
     num_thresholds: int = 64,
     seed: int = 0,
-) -> Learned:
+) -> Partition:
     """Learn a partition of the features of a log.
 
     Parameters
@@ -108,8 +95,9 @@ def learn_partition(
         The log, as `open_table` returns it.
     columns : Columns
         With features.
-    conditions : conditions
-        Conditions that every leaf decides; those on other columns are ignored.
+    goal : Goal, optional
+        What is wanted. Every leaf decides its conditions, and leaves differ in how far they serve
+        it. Conditions on other columns than the features are ignored.
     sample_rows : int
         How many records to learn from, about.
     num_thresholds : int
@@ -119,7 +107,7 @@ def learn_partition(
     """
     schema = frame.collect_schema()
     require_columns(columns, [name for name in schema if name != ROW])
-    conditions = [each for each in conditions if set(each.columns) <= set(columns.features)]
+    conditions = _conditions_of(goal, columns)
     features = _described(frame, columns, conditions)
     query = sampled(frame, columns, features, sample_rows, seed=seed)
     table = query.collect(backend="pyarrow").to_native()
@@ -137,16 +125,19 @@ def learn_partition(
     for place, feature in enumerate(features):
         values = _values_of(table, feature, f"state value {place}")
         scales.append(Scale.of(feature, values, _edges_in(first, place), num_thresholds))
-    first_cuts = _first_cuts(first, scales)
+    first_cuts = FirstCuts.of(first, scales)
 
     # Grow the tree below them.
-    rows = _rows_of(table, columns, features, scales)
+    rows = _rows_of(table, columns, scales)
     options = GrowthOptions(max_leaves=columns.max_states)
+    if rows.utility is None and goal is not None and not columns.is_one_shot:
+        terminal = _conditions_of(None, columns)
+        rows = _with_utility(rows, first_cuts, terminal, goal, options.discount)
     if rows.unit.max() + 1 < LEAST_UNITS:
         rows = replace(rows, unit=np.arange(len(rows)))
         options = replace(options, min_units=1)
-    cuts = grow(rows, first_cuts, options)
-    return Learned(_partition_of(features, scales, cuts), len(rows))
+    cuts = grow(rows, first_cuts.cuts, options)
+    return replace(_partition_of(features, scales, cuts), num_records=len(rows))
 
 
 # Features.
@@ -166,7 +157,7 @@ def _described(
     for place, feature in enumerate(features):
         for column in _columns_of(columns, place):
             value = feature_value(feature, column, schema, numeric)
-            sums[column] = value.is_null().cast(nw.Int64).sum()
+            sums[column] = is_missing(feature, value).cast(nw.Int64).sum()
     missing = frame.select(**sums).collect(backend="pyarrow").to_native().to_pylist()[0]
 
     described = []
@@ -327,19 +318,39 @@ def _short_between(low: float, high: float) -> float:
 # Conditions.
 
 
-def _first_cuts(partition: Partition, scales: Sequence[Scale]) -> list[Cut]:
-    """The cuts that make the leaves of a partition."""
-    cuts: list[Cut] = []
-    waiting = [(0, 0)] if partition.splits else []
-    while waiting:
-        node, leaf = waiting.pop()
-        split = partition.splits[node]
-        new_leaf = len(cuts) + 1
-        cuts.append(Cut(leaf, split.feature, scales[split.feature].answers(split), new_leaf))
-        for child, number in ((split.no, new_leaf), (split.yes, leaf)):
-            if child >= 0:
-                waiting.append((child, number))
-    return cuts
+@dataclass(frozen=True, eq=False)
+class FirstCuts:
+    """The cuts that make the leaves of a partition.
+
+    Attributes
+    ----------
+    partition : Partition
+    cuts : sequence of Cut
+    leaf : [leaves]
+        For each leaf that the cuts make, that of the partition.
+    """
+
+    partition: Partition
+    cuts: Sequence[Cut]
+    leaf: IntArray
+
+    @classmethod
+    def of(cls, partition: Partition, scales: Sequence[Scale]) -> FirstCuts:
+        """The cuts of a partition whose thresholds are edges of the scales."""
+        cuts: list[Cut] = []
+        leaf = np.zeros(len(partition), dtype=np.int64)
+        waiting = [(0, 0)] if partition.splits else []
+        while waiting:
+            node, number = waiting.pop()
+            split = partition.splits[node]
+            new = len(cuts) + 1
+            cuts.append(Cut(number, split.feature, scales[split.feature].answers(split), new))
+            for child, number_of_child in ((split.no, new), (split.yes, number)):
+                if child >= 0:
+                    waiting.append((child, number_of_child))
+                else:
+                    leaf[number_of_child] = -1 - child
+        return cls(partition, cuts, leaf)
 
 
 def _edges_in(partition: Partition, place: int) -> list[float]:
@@ -361,47 +372,115 @@ def _values_of(table: pa.Table, feature: Feature, name: str) -> FloatArray | Int
     return feature.encode(table.column(name).to_pylist())
 
 
-def _rows_of(
-    table: pa.Table, columns: Columns, features: Sequence[Feature], scales: Sequence[Scale]
-) -> Rows:
+def _rows_of(table: pa.Table, columns: Columns, scales: Sequence[Scale]) -> Rows:
     """The sample, as a tree is grown on it, in an order that depends on nothing but its rows."""
-
-    def codes_of(part: str) -> IntArray:
-        """The codes of all features: [N, F]."""
-        columns_of_codes = []
-        for place, (feature, scale) in enumerate(zip(features, scales, strict=True)):
-            values = _values_of(table, feature, f"{part} value {place}")
-            columns_of_codes.append(scale.codes(values))
-        return np.stack(columns_of_codes, axis=-1)
-
-    codes = codes_of("state")
-    next_codes = codes_of("next")
+    codes = _codes_of(table, scales, "state")
+    next_codes, next_axes = _what_followed(table, scales, columns)
     action = _actions_of(table, columns)
     weight = np.ones(len(table))
     for name in ("count", "weight"):
         if name in table.column_names:
             weight = weight * np.nan_to_num(numbers_of(table, name))
+    usable = (action >= 0) & (weight > 0)
+    utility = None
+    if columns.reward:
+        utility = numbers_of(table, "reward")
+        usable &= np.isfinite(utility)
+    if not usable.any():
+        raise LogError("the log has no usable transition: no record has an action")
 
     # Rows with equal keys are interchangeable.
     keys = [*codes.T, *next_codes.T, action, weight]
+    if utility is not None:
+        keys.append(utility)
     unit = None
     if columns.episode:
         unit = _ranks(table.column("episode"))
         keys.append(unit)
-    usable = (action >= 0) & (weight > 0)
-    if not usable.any():
-        raise LogError("the log has no usable transition: no record has an action")
     order = np.lexsort(keys)
     order = order[usable[order]]
-    units = np.arange(len(order)) if unit is None else _scrambled(unit)[order]
     return Rows(
         axes=[scale.axis for scale in scales],
+        next_axes=next_axes,
         codes=np.ascontiguousarray(codes[order]),
         next_codes=np.ascontiguousarray(next_codes[order]),
         action=action[order],
         weight=weight[order],
-        unit=units,
+        unit=np.arange(len(order)) if unit is None else _scrambled(unit)[order],
+        utility=None if utility is None else utility[order],
+        is_one_shot=columns.is_one_shot,
     )
+
+
+def _codes_of(table: pa.Table, scales: Sequence[Scale], part: str) -> IntArray:
+    """The codes of all features: [N, F]."""
+    codes = []
+    for place, scale in enumerate(scales):
+        values = _values_of(table, scale.feature, f"{part} value {place}")
+        codes.append(scale.codes(values))
+    return np.stack(codes, axis=-1)
+
+
+def _what_followed(
+    table: pa.Table, scales: Sequence[Scale], columns: Columns
+) -> tuple[IntArray, list[Axis]]:
+    """The codes of the next features, or of the outcome, and their axes."""
+    if not columns.is_one_shot:
+        return _codes_of(table, scales, "next"), [scale.axis for scale in scales]
+    if columns.outcome:
+        outcome, axis = _outcomes_of(table)
+        return outcome[:, None], [axis]
+    return np.empty((len(table), 0), dtype=np.int64), []
+
+
+def _outcomes_of(table: pa.Table) -> tuple[IntArray, Axis]:
+    """The code of each record's outcome, with numbers in bins."""
+    column = table.column("outcome")
+    dtype = column.type
+    is_number = pa.types.is_integer(dtype) or pa.types.is_floating(dtype)
+    if is_number or pa.types.is_decimal(dtype):
+        values = numbers_of(table, "outcome")
+        scale = Scale.of(Feature("outcome", "number", may_be_missing=True), values, [], 10)
+        return scale.codes(values), scale.axis
+    ranks = _ranks(column)
+    number = int(ranks.max()) + 1
+    return np.where(ranks < 0, number, ranks), Axis(number, has_missing=True, is_ordered=False)
+
+
+def _with_utility(
+    rows: Rows, first: FirstCuts, terminal: Sequence[Condition], goal: Goal, discount: float
+) -> Rows:
+    """The rows with what the goal gives for each, if that depends on the features alone."""
+    partition = first.partition
+    states = Space(partition.labels)
+    try:
+        resolved = goal.resolved(lambda: dict(partition.regions().items()), states)
+        score = resolved.score(states, Space.of_size(rows.num_actions))
+    except PastwiseError:
+        return rows  # it is about something else than the features
+    if score.size != len(states):
+        return rows
+
+    # Where episodes end.
+    regions = partition.regions().values()
+    is_terminal = np.zeros(len(states), dtype=bool)
+    for condition in terminal:
+        is_terminal |= np.array([condition.decide(region) is True for region in regions])
+    score = score.reshape(-1)
+    leaf = first.leaf[leaves_by(first.cuts, rows.codes)]
+    next_leaf = first.leaf[leaves_by(first.cuts, rows.next_codes)]
+
+    # A goal that wants other states as well goes on in a terminal one.
+    final_value = np.zeros(len(states))
+    if score[~is_terminal].any():
+        final_value = score / (1 - discount)
+    rows = replace(
+        rows,
+        utility=score[next_leaf],
+        ends=is_terminal[next_leaf],
+        final_value=final_value[next_leaf],
+    )
+    return rows.where(~is_terminal[leaf])
 
 
 def _actions_of(table: pa.Table, columns: Columns) -> IntArray:

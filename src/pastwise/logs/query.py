@@ -149,6 +149,8 @@ def sampled(
         parts |= feature_parts(features, columns.next_features, schema, "next value")
     labels = _label_parts(columns, schema)
     parts |= {name: part for name, part in labels.items() if name.startswith("action")}
+    if columns.outcome:
+        parts["outcome"] = labels["next 0"]
     parts |= {**_order_parts(columns, schema), **_number_parts(columns, schema, None)}
     frame = frame.select(**parts)
 
@@ -175,7 +177,7 @@ def sampled(
     frame = frame.with_columns(status=status).filter(Status.FOLLOWED.holds)
 
     if share < 1 and not by_episode:
-        frame = _sample_of_records(frame, share, seed)
+        frame = _sample_of_records(frame, num_rows, seed)
     return frame
 
 
@@ -193,10 +195,33 @@ def _sample_of_episodes(frame: nw.LazyFrame[Any], share: float, seed: int) -> nw
     return frame.join(episodes.select("episode"), on="episode", how="inner")
 
 
-def _sample_of_records(frame: nw.LazyFrame[Any], share: float, seed: int) -> nw.LazyFrame[Any]:
-    names = sorted(frame.collect_schema().names())
+def _sample_of_records(frame: nw.LazyFrame[Any], num_rows: int, seed: int) -> nw.LazyFrame[Any]:
+    """A sample of records, by their values; by their ranks where few values occur.
+
+    Ranks need all records sorted. A number that values determine, and that looks random, does not.
+    """
+    schema = frame.collect_schema()
+    mixed = nw.lit(0.0)
+    for place, name in enumerate(schema.names()):
+        if schema[name].is_numeric():
+            # The fractional part of a large multiple; powers of the golden ratio are irrational.
+            number = nw.col(name).cast(nw.Float64)
+            multiple = number * (1e4 * 1.618033988749895 ** (1 + (place + seed) % 8))
+            fraction = multiple - multiple.floor()
+            is_usual = (fraction >= 0) & (fraction < 1)
+            mixed = mixed + nw.when(is_usual).then(fraction).otherwise(0.0)
+    frame = frame.with_columns(mixed=mixed)
+    rows = collected(frame.select(rows=nw.len()))[0]["rows"]
+    share = num_rows / max(rows, 1)
+    if share >= 1:
+        return frame
+    is_low = nw.col("mixed") - nw.col("mixed").floor() < share
+    sample = frame.filter(is_low)
+    found = collected(sample.select(rows=nw.len()))[0]["rows"]
+    if num_rows / 2 <= found <= 2 * num_rows:
+        return sample
     frame = frame.with_columns(one=nw.col("status") * 0 + 1)
-    rank = nw.col("one").cast(nw.Int64).cum_sum().over(order_by=names)
+    rank = nw.col("one").cast(nw.Int64).cum_sum().over(order_by=sorted(schema.names()))
     return frame.with_columns(rank=rank).filter(_is_sampled(nw.col("rank"), share, seed))
 
 

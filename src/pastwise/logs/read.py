@@ -21,6 +21,8 @@ from pastwise.errors import LogWarning
 from pastwise.goals.goal import Goal
 from pastwise.logs.columns import MAX_STATES, Columns, GivenBins, Name, Names, Span
 from pastwise.logs.decode import Reading, decode, decode_tally
+from pastwise.logs.encoded import encoded
+from pastwise.logs.encoders import Encoder
 from pastwise.logs.files import parquet_files
 from pastwise.logs.growth import with_partition
 from pastwise.logs.parquet import Tally, is_plain, tally
@@ -32,7 +34,7 @@ from pastwise.logs.summary import with_episodes
 
 def count_transitions(
     table: Any,
-    state: Names = (),
+    state: Names | Encoder = (),
     action: Names = (),
     next_state: Names | None = None,
     *,
@@ -134,6 +136,7 @@ def read_log(
     goal : Goal, optional
         What is wanted. Where states are learned from features, its conditions are decided by them.
     """
+    table, columns = encoded(table, columns)
     tallied = _tally(table, columns)
     if tallied is not None:
         return decode_tally(tallied, columns, more=more)

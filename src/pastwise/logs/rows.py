@@ -24,6 +24,7 @@ from pastwise.data.partition import NO_LEAF, Partition
 from pastwise.data.space import Label, Space, checked_label, nearest_key
 from pastwise.errors import LabelError, UnknownLabelError, listed, shown
 from pastwise.logs.columns import Columns
+from pastwise.logs.encoders import Encoding
 
 Row = Mapping[str, object]
 """Values by the name of their column."""
@@ -138,6 +139,8 @@ def fields_of(columns: Columns | None, states: Space) -> tuple[Field, ...]:
     """How each part of a label follows from a row."""
     if columns is None:
         return tuple(Plain(name) for name in states.fields)
+    if columns.encoding is not None:
+        return (Encoded(columns.encoding),)
     fields: list[Field] = []
     for name in columns.state:
         bins = columns.bins.get(name)
@@ -173,6 +176,23 @@ class Plain:
         if label is None or (is_number and not isfinite(label)):
             raise _missing(self.column, value)
         return checked_label(label)
+
+
+class Encoded:
+    """Raw columns whose state is what an encoder says."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        self.encoding = encoding
+
+    def of_row(self, row: Row) -> Label:
+        """The label that the encoder gives to the row."""
+        for name in self.encoding.features:
+            _value(row, name)
+        return self.encoding.label_of(row)
+
+    def of_value(self, value: object) -> Label:
+        """The value as a label."""
+        return checked_label(value)
 
 
 class Leaf:

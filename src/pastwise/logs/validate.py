@@ -17,6 +17,7 @@ from pastwise.data.space import key_of
 from pastwise.errors import shortened
 from pastwise.logs.columns import Columns
 from pastwise.logs.decode import STATUS_CODES, decode
+from pastwise.logs.encoded import encoded
 from pastwise.logs.findings import (
     Example,
     Finding,
@@ -103,6 +104,7 @@ def validate_log(table: Any, columns: Columns | Mapping[str, Any]) -> Validation
     """
     if not isinstance(columns, Columns):
         columns = Columns.of(**columns)
+    table, columns = encoded(table, columns)
     with engine_errors(name_of(table)):
         # Keep the columns as they are, to show examples.
         frame = open_table(table, columns, numbered=True)

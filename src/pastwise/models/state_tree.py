@@ -20,7 +20,8 @@ Where a goal gives each row a utility, the main target is the value of what foll
 
 fitted Q iteration with one tree per round: the values Q of the last trees are the targets of the
 next. A partition that tells values apart keeps optimal decisions optimal (Li, Walsh and Littman,
-2006), while one that describes the next features alone spends leaves on what does not matter.
+2006). The next features are targets as well, with a weight of their own: they show where the log
+has few records, which values learned from it do not.
 """
 
 from __future__ import annotations
@@ -66,8 +67,12 @@ class Rows:
     Attributes
     ----------
     axes : sequence of Axis, one for each of F features
-    codes, next_codes : [N, F]
-        The features of each record, and those that followed.
+    codes : [N, F]
+        The features of each record.
+    next_axes : sequence of Axis
+        Those of the features again; or one for the outcome of one-shot decisions, or none.
+    next_codes : [N, number of next axes]
+        What followed each record.
     action : [N]
         Index of the action.
     weight : [N]
@@ -77,16 +82,35 @@ class Rows:
         What the goal gives for the record.
     ends : [N], optional
         Whether the episode ended in a terminal state with this record.
+    final_value : [N], optional
+        The value of what comes after the end.
+    is_one_shot : bool
+        Whether decisions do not follow each other.
     """
 
     axes: Sequence[Axis]
     codes: IntArray
+    next_axes: Sequence[Axis]
     next_codes: IntArray
     action: IntArray
     weight: FloatArray
     unit: IntArray
     utility: FloatArray | None = None
     ends: BoolArray | None = None
+    final_value: FloatArray | None = None
+    is_one_shot: bool = False
+
+    def where(self, is_kept: BoolArray) -> Rows:
+        """Some of the rows."""
+        if is_kept.all():
+            return self
+        kept = {}
+        for entry in ("codes", "next_codes", "action", "weight", "unit"):
+            kept[entry] = getattr(self, entry)[is_kept]
+        for entry in ("utility", "ends", "final_value"):
+            values = getattr(self, entry)
+            kept[entry] = None if values is None else values[is_kept]
+        return replace(self, **kept)
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -150,6 +174,10 @@ class GrowthOptions:
         Value of a utility one step later; the default looks about 100 steps ahead.
     memory : int
         Over how many of the last rounds values are averaged.
+    features_weight : float
+        Weight of all next features together, where that of the value is 1. A log need not show
+        what the value depends on: with random actions, no cart runs off its track. Leaves that
+        differ in all features let a planner see where the log has few records.
     """
 
     max_leaves: int = 200
@@ -161,6 +189,7 @@ class GrowthOptions:
     rounds: int = 8
     discount: float = 0.99
     memory: int = 4
+    features_weight: float = 0.5
 
 
 def grow(rows: Rows, first_cuts: Sequence[Cut], options: GrowthOptions) -> list[Cut]:
@@ -168,6 +197,8 @@ def grow(rows: Rows, first_cuts: Sequence[Cut], options: GrowthOptions) -> list[
     targets = _next_features(rows)
     if rows.utility is not None and np.ptp(rows.utility) > 0:
         targets = _values(rows, targets, first_cuts, options)
+    if not targets.shape[1]:
+        return list(first_cuts)
     number = _number_of_leaves(rows, targets, first_cuts, options)
     return _grown(rows, targets, first_cuts, replace(options, max_leaves=number))
 
@@ -292,11 +323,14 @@ def _has_units(units: IntArray, options: GrowthOptions) -> bool:
 def _next_features(rows: Rows) -> FloatArray:
     """What followed each record, on scales of variance one around the means of actions: [N, D].
 
-    Numbers by their rank, which outliers do not move; categories by whether each occurs.
+    Numbers by their rank, which outliers do not move; categories by whether each occurs. A feature
+    that hardly ever changes weighs less: nobody needs a tree to predict it.
     """
-    columns = []
-    for feature, axis in enumerate(rows.axes):
+    columns: list[FloatArray | BoolArray] = []
+    weights: list[float] = []
+    for feature, axis in enumerate(rows.next_axes):
         following = rows.next_codes[:, feature]
+        num_before = len(columns)
         if axis.is_ordered:
             is_there = following < axis.num_bins
             middle = (axis.num_bins - 1) / 2
@@ -307,7 +341,19 @@ def _next_features(rows: Rows) -> FloatArray:
                 columns.append(following == code)
         if axis.has_missing:
             columns.append(following == axis.num_bins)
-    return _standardised(rows, np.stack(columns, axis=-1).astype(np.float64))
+        weight = 1.0
+        if not rows.is_one_shot:
+            changes = float(np.mean(following != rows.codes[:, feature]))
+            weight = min(1.0, changes / FULL_CHANGES)
+        weights += [weight] * (len(columns) - num_before)
+    if not columns:
+        return np.empty((len(rows), 0))
+    standardised = _standardised(rows, np.stack(columns, axis=-1).astype(np.float64))
+    return np.asarray(standardised * np.sqrt(weights))
+
+
+FULL_CHANGES = 0.1
+"""Share of the records in which a feature changes its bin, from which on it counts in full."""
 
 
 MOST_CATEGORY_TARGETS = 8
@@ -330,21 +376,30 @@ def _standardised(rows: Rows, columns: FloatArray) -> FloatArray:
 def _values(
     rows: Rows, next_features: FloatArray, first_cuts: Sequence[Cut], options: GrowthOptions
 ) -> FloatArray:
-    """The value of what followed each record, by fitted Q iteration: [N, 1]."""
+    """The value of what followed each record, by fitted Q iteration, and what it was: [N, D]."""
     assert rows.utility is not None
     utility = rows.utility
-    ends = np.zeros(len(rows), dtype=bool) if rows.ends is None else rows.ends
+    if rows.is_one_shot:
+        return _standardised(rows, utility[:, None])
     targets = np.concatenate([_standardised(rows, utility[:, None]), next_features], axis=1)
     history: list[FloatArray] = []
     for _ in range(options.rounds):
         cuts = _grown(rows, targets, first_cuts, options)
         next_leaf = leaves_by(cuts, rows.next_codes)
         values = _leaf_values(rows, leaves_by(cuts, rows.codes), next_leaf, len(cuts) + 1, options)
-        history.append(np.where(ends, 0.0, values[next_leaf]))
+        history.append(_after(rows, values[next_leaf]))
         following = np.mean(history[-options.memory :], axis=0)
         value = utility + options.discount * following
         targets = _standardised(rows, value[:, None])
-    return targets
+    share = np.sqrt(options.features_weight / max(next_features.shape[1], 1))
+    return np.concatenate([targets, share * next_features], axis=1)
+
+
+def _after(rows: Rows, values: FloatArray) -> FloatArray:
+    """Values of what followed [N], with those after the end where an episode ended."""
+    if rows.ends is None or rows.final_value is None:
+        return values
+    return np.where(rows.ends, rows.final_value, values)
 
 
 def _leaf_values(
@@ -356,10 +411,14 @@ def _leaf_values(
     assert rows.utility is not None
     A = rows.num_actions
     pair = leaf * A + rows.action
-    goes_on = rows.weight if rows.ends is None else np.where(rows.ends, 0.0, rows.weight)
+    goes_on = rows.weight
+    utility = rows.utility
+    if rows.ends is not None and rows.final_value is not None:
+        goes_on = np.where(rows.ends, 0.0, rows.weight)
+        utility = utility + options.discount * np.where(rows.ends, rows.final_value, 0.0)
     shape = (num_leaves * A, num_leaves)
     following = sparse.csr_array((goes_on, (pair, next_leaf)), shape=shape)
-    collected = np.bincount(pair, rows.weight * rows.utility, minlength=num_leaves * A)
+    collected = np.bincount(pair, rows.weight * utility, minlength=num_leaves * A)
     weight = np.bincount(pair, rows.weight, minlength=num_leaves * A).reshape(num_leaves, A)
     in_leaf = np.maximum(weight.sum(axis=1), 1e-300)
 
