@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pastwise as pw
+from pastwise import Goal, TransferLearner
 from pastwise._numerics.arrays import FloatArray
 from pastwise.data.counts import TransitionCounts
 from pastwise.evaluation.criterion import Criterion, UnseenStates, log_starts
@@ -148,3 +149,55 @@ def test_the_share_of_unseen_states_is_that_of_good_and_turing() -> None:
     assert shares(5, 200).mean() == pytest.approx(5 / 201, rel=0.1)
     assert not shares(0, 200).any()
     assert (shares(3, 3) <= 1).all()
+
+
+def follow_up(visits: int, seed: int = 0) -> dict[str, list[object]]:
+    """Patients who recover or not, followed up for a number of visits."""
+    rng = np.random.default_rng(seed)
+    log: dict[str, list[object]] = {"who": [], "t": [], "s": [], "a": []}
+    for patient in range(300):
+        state = "ill"
+        for visit in range(visits + 1):
+            log["who"].append(patient)
+            log["t"].append(visit)
+            log["s"].append(state)
+            log["a"].append(str(rng.choice(["drug", "wait"])))
+            if state != "ill":
+                break
+            chance = 0.3 if log["a"][-1] == "drug" else 0.05
+            state = "well" if rng.random() < chance else state
+    return log
+
+
+@pytest.mark.parametrize(("visits", "horizon"), [(3, 3), (60, 100)])
+def test_the_value_of_what_was_done_is_the_rate_of_the_log(visits: int, horizon: int) -> None:
+    learner = TransferLearner(Goal(prefer="well"))
+    log = follow_up(visits)
+    learner.fit(log, state="s", action="a", episode="who", time="t", terminal="well")
+    evaluation = learner.evaluate(samples=200)
+    share = log["s"].count("well") / 300
+    assert evaluation.value_in_log == pytest.approx(share)
+    assert evaluation.matches_log
+    assert evaluation.horizon == horizon
+    assert f"in the log {share:.3f}" in evaluation.sentence
+
+
+def test_a_horizon_that_the_log_does_not_have_is_remarked() -> None:
+    learner = TransferLearner(Goal(prefer="well"))
+    log = follow_up(visits=3)
+    learner.fit(log, state="s", action="a", episode="who", time="t", terminal="well")
+    evaluation = learner.evaluate(samples=200, horizon=50)
+    assert not evaluation.matches_log
+    assert "horizon or starts do not match" in evaluation.sentence
+    assert evaluation.to_dict()["matches_log"] is False
+
+
+def test_the_value_of_a_log_without_end_is_the_mean_of_its_records() -> None:
+    log = {"s": list("aabb"), "a": list("xyxy"), "n": list("abab")}
+    learner = TransferLearner(Goal(prefer="b"))
+    learner.fit(log, state="s", action="a", next_state="n")
+    assert learner.evaluate(samples=100).value_in_log == 0.5
+    by_action = TransferLearner(Goal(prefer={"b": 1}, prefer_actions={"x": 1}))
+    by_action.fit(log, state="s", action="a", next_state="n")
+    value = by_action.evaluate(samples=100).value_in_log
+    assert value is not None

@@ -407,7 +407,10 @@ def test_rounding_decides_nothing(method: str) -> None:
     assert result.margin == 0
     assert result.verdict == {"logged": "cannot tell", "random": "cannot tell"}
     assert result.alarm.chance_of_harm == 0
-    assert "as good as what was done (3.000; 90 %: +0.000 to +0.000)" in result.sentence
+    assert (
+        "as good as what was done (3.000, in the log 3.000; 90 %: +0.000 to +0.000)"
+        in result.sentence
+    )
 
 
 def simulated_log() -> dict[str, list[Any]]:

@@ -26,11 +26,11 @@ def test_codes_of_the_code_are_those_of_the_catalogue() -> None:
     """All of them, and no others."""
     used = {*STATUS_CODES.values()}
     for begin in BAD_LABEL_CODES.values():
-        used |= {f"{begin}-{part}" for part in ("state", "action", "next-state")}
+        used |= {f"{begin}-{part}" for part in ("state", "action", "next-state", "outcome")}
     package = Path(pastwise.logs.__file__).parent
-    for module in ("decode.py", "summary.py", "validate.py"):
+    for module in ("decode.py", "effects.py", "summary.py", "validate.py"):
         source = (package / module).read_text(encoding="utf-8")
-        used |= set(re.findall(r'finding_of\("([a-z-]+)"', source))
+        used |= set(re.findall(r'finding_of\(\s*"([a-z-]+)"', source))
     used |= {"broken-chain"}
     assert used == set(CATALOGUE)
     assert set(STATUS_CODES) == set(Status) - {Status.FOLLOWED, Status.LAST}

@@ -290,7 +290,7 @@ def test_findings_name_what_they_concern() -> None:
     found = validate_log(panel(["xxx"] * 5 + ["yyy"]), Columns.of(**NEXT)).findings
     constant, few = found
     assert constant.message == "the action never varies within any of 6 episodes"
-    assert few.message == "1 action seen in only one or two episodes: y"
+    assert few.message == "1 action known from one or two episodes only: y rests on 1 episode"
     assert (constant.rows, few.rows) == (6, 1)
 
 

@@ -497,7 +497,7 @@ def test_a_file_without_content_is_refused(policy: Path) -> None:
 def test_a_newer_format_is_refused(policy: Path, version: int) -> None:
     tensors, content = parts(policy)
     everything = {**tensors, **as_tensor(content)}
-    forge_header(policy, everything, {"format": version, "sha256": digest(everything)})
+    forge_header(policy, everything, {"format": version, "sha256": digest(everything, version)})
     refuse(policy, f"format {version}; this version of pastwise reads formats 3, 4 and {FORMAT}")
 
 
@@ -517,7 +517,7 @@ def test_the_previous_format_is_read(policy: Path) -> None:
     tensors, content = parts(policy)
     del content["episodes"]
     everything = {**tensors, **as_tensor(content)}
-    forge_header(policy, everything, {"format": 3, "sha256": digest(everything)})
+    forge_header(policy, everything, {"format": 3, "sha256": digest(everything, 3)})
     assert_same(load(policy), learner())
 
 
@@ -525,7 +525,7 @@ def test_format_4_is_read(policy: Path) -> None:
     """It knew no rewards."""
     tensors, content = parts(policy)
     everything = {**tensors, **as_tensor(content)}
-    forge_header(policy, everything, {"format": 4, "sha256": digest(everything)})
+    forge_header(policy, everything, {"format": 4, "sha256": digest(everything, 4)})
     assert_same(load(policy), learner())
 
 
@@ -546,7 +546,7 @@ def test_counts_with_rewards_come_back(tmp_path: Path) -> None:
 def test_a_format_that_is_none_is_refused(policy: Path, version: Any) -> None:
     tensors, content = parts(policy)
     everything = {**tensors, **as_tensor(content)}
-    forge_header(policy, everything, {"format": version, "sha256": digest(everything)})
+    forge_header(policy, everything, {"format": version, "sha256": digest(everything, version)})
     refuse(policy, "format")
 
 

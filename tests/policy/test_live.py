@@ -403,3 +403,33 @@ def test_what_is_no_label_is_refused(on_unseen: Any) -> None:
     with pytest.raises(LabelError, match="is no label"):
         live.observe("cold", ["heat"], "cold")  # type: ignore[arg-type]
     assert live.take().num_records == 0
+
+
+def test_rows_of_raw_columns_are_decided_by_their_leaf() -> None:
+    rng = np.random.default_rng(0)
+    size = 600
+    log = {
+        "lactate": rng.gamma(2.0, 1.2, size).tolist(),
+        "ward": rng.choice(["icu", "general"], size).tolist(),
+        "a": rng.choice(["give", "wait"], size).tolist(),
+        "patient": np.repeat(np.arange(size // 10), 10).tolist(),
+        "hour": np.tile(np.arange(10), size // 10).tolist(),
+    }
+    learner = pw.TransferLearner(pw.Goal(prefer={"lactate < 2": 1}), method="TL")
+    columns: dict[str, Any] = {"features": ["lactate", "ward"], "action": "a"}
+    learner.fit(log, **columns, episode="patient", time="hour")
+    live = learner.live(seed=0)
+    low = {"lactate": 1.2, "ward": "icu"}
+    high = {"lactate": 4.0, "ward": "general"}
+    for _ in range(3):
+        live.observe(high, "give", low)
+        learner.observe(high, "give", low)
+    assert live.decide(high) in ("give", "wait")
+    for row in (low, high):
+        assert live.rule(row) == pytest.approx(learner.rule(row))
+        assert learner.rule(row) == learner.rule_[row]
+    assert live.take().num_records == 3
+    with pytest.raises(LabelError, match="'lactate'"):
+        live.decide({"ward": "icu"})
+    with pytest.raises(LabelError, match="missing"):
+        live.decide({"lactate": None, "ward": "icu"})

@@ -190,7 +190,32 @@ def test_the_heat_map_shows_probability_by_colour_and_similarity_by_opacity() ->
 def test_a_large_policy_is_drawn_in_part_and_says_so() -> None:
     axes = policy_heatmap(picture(MAX_STATES_SHOWN + 1)).axes[0]
     assert len(axes.get_yticklabels()) == MAX_STATES_SHOWN
-    assert f"{MAX_STATES_SHOWN} of {MAX_STATES_SHOWN + 1}" in axes.get_title()
+    assert f"{MAX_STATES_SHOWN} most visited of {MAX_STATES_SHOWN + 1}" in axes.get_title()
+
+
+def test_figures_of_large_policies_have_a_bounded_size_and_say_what_they_leave_out() -> None:
+    rng = np.random.default_rng(0)
+    states = 700
+    actions = 40
+    large = PolicyPicture(
+        [f"s{i}" for i in range(states)],
+        [f"a{i}" for i in range(actions)],
+        rng.dirichlet(np.ones(actions), size=states),
+        np.eye(actions)[np.where(np.arange(states) < 650, 39, 38)],
+        np.ones(states),
+        np.array([1.0]),
+        np.array([1]),
+        visits=np.arange(states, dtype=float),
+    )
+    for figure in (policy_heatmap(large), before_after(large)):
+        width, height = figure.get_size_inches()
+        assert width < 20
+        assert height < 13
+        axes = figure.axes[0]
+        assert f"the {MAX_STATES_SHOWN} most visited of 700 states" in axes.get_title()
+        assert "most used of 40 actions" in axes.get_title()
+        assert axes.get_yticklabels()[-1].get_text() == "s699"
+        assert "a38" in [label.get_text() for label in axes.get_xticklabels()]
 
 
 def test_long_labels_are_drawn_with_their_middle_left_out() -> None:

@@ -25,6 +25,9 @@ NUM_FOLDS = 10
 affordable; the customary number of cross-validation."""
 
 
+NO_NOUNS = frozenset({"who", "idx", "key", "uid", "pid", "sid", "num", "name"})
+"""Names of episode columns that do not say what an episode is."""
+
 MISSING_RECORDS = "the counts lack records of the episodes; give the counts of their log"
 
 
@@ -356,7 +359,7 @@ def episode_noun(unit: str | None, number: int = 2) -> str:
     """
     name = (unit or "").replace("_", " ").strip().lower()
     name = name.removesuffix(" id").removesuffix(" nr").removesuffix(" no")
-    is_word = len(name) >= 3 and name.replace(" ", "").isalpha() and name != "idx"
+    is_word = len(name) >= 3 and name.replace(" ", "").isalpha() and name not in NO_NOUNS
     noun = name if is_word else "episode"
     if number == 1 or noun.endswith("s"):
         return noun

@@ -168,6 +168,27 @@ class Criterion:
             goes_on[self.ends] = 0.0
         return goes_on
 
+    def value_in_log(
+        self, log: TransitionCounts, episodes: EpisodeSummary | None = None
+    ) -> float | None:
+        """The value that the log itself shows, without any model; None where it shows none.
+
+        It is the mean utility of the records, such as the share of them that led where they should
+        or, where utilities add up until the end of an episode, their sum over the number of
+        episodes, such as the share of episodes that ended well.
+        """
+        utility = np.broadcast_to(self.utility, _full_shape(self.utility, log))
+        if utility.ndim == 1:
+            of_transitions = utility[log.next_state]
+        else:
+            of_transitions = utility[log.state, log.action, log.next_state]
+        total = float((log.records * of_transitions).sum())
+        number = float(log.num_records)
+        if self.ends is not None:
+            starts = 0.0 if self.starts is None else float(self.starts.sum())
+            number = starts if episodes is None else float(episodes.number)
+        return total / number if number > 0 else None
+
     @classmethod
     def of(
         cls,
@@ -189,8 +210,8 @@ class Criterion:
         horizon : int, optional
             Number of epochs; by default the median length of the log's episodes where values are
             means, so that the value of what was done is about the log's own rate if lengths do not
-            differ much. It is 100 without
-            episodes, and at least 100 where episodes go on until they end.
+            differ much. It is 100 without episodes, and at least 100 where episodes go on until
+            they end; where they are cut off before, it is the length of the longest.
         episodes : EpisodeSummary, optional
             What is known of the log's episodes.
         reward_effect : float
@@ -226,6 +247,12 @@ class Criterion:
             rewards=rewards,
             reward_effect=reward_effect,
         )
+
+
+def _full_shape(utility: FloatArray, log: TransitionCounts) -> tuple[int, ...]:
+    """The shape of a utility of states [S], or of transitions [S, A, S]."""
+    S = len(log.states)
+    return (S,) if utility.ndim == 1 else (S, len(log.actions), S)
 
 
 def measure_of(goal: Goal, log: TransitionCounts) -> str:
@@ -278,17 +305,34 @@ def _measure(goal: Goal, utility: FloatArray, until_end: bool, log: TransitionCo
 
 
 def _default_horizon(
-    log: TransitionCounts, episodes: EpisodeSummary | None, until_end: bool
+    log: TransitionCounts,
+    episodes: EpisodeSummary | None,
+    until_end: bool,
+    *,
+    usual: int = 100,
+    min_ended: float = 0.95,
 ) -> int:
-    """Number of epochs that the log's episodes suggest."""
-    usual = 100
+    """Number of epochs that the log's episodes suggest.
+
+    Parameters
+    ----------
+    usual : int
+        Epochs of a log without episodes, and at least those that an episode may take to end.
+    min_ended : float
+        Share of the episodes that must end in a terminal state. With fewer, episodes are cut off,
+        as follow-ups are: more of them would end well after more epochs than the log has, and the
+        value of what was done would exceed what the log shows.
+    """
     if is_one_shot(log):
         return 1
     if episodes is None:
         return usual
-    if until_end:
-        return max(usual, episodes.longest)
-    return max(1, episodes.median)
+    if not until_end:
+        return max(1, episodes.median)
+    ended = log.records[np.isin(log.next_state, log.terminal)].sum()
+    if ended < min_ended * episodes.number:
+        return episodes.longest
+    return max(usual, episodes.longest)
 
 
 def log_starts(log: TransitionCounts, episodes: EpisodeSummary | None = None) -> FloatArray:

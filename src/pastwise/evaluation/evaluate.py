@@ -260,6 +260,7 @@ def evaluate_rule(
         visits={name: _by_state(shares, log) for name, shares in visits.items()},
         in_sample={name: interval(of_samples) for name, of_samples in uncorrected.items()},
         backend=backend,
+        value_in_log=criterion.value_in_log(log, episodes),
     )
 
 

@@ -101,6 +101,9 @@ class Evaluation:
         The same rule judged by other goals; empty unless requested.
     backend : str, optional
         Library of the data frames that `to_frame` returns.
+    value_in_log : float, optional
+        What the log itself shows of the value of what was done, without any model: the mean
+        utility of its records or, where utilities add up, of its episodes.
     """
 
     values: Mapping[str, Interval]
@@ -122,6 +125,7 @@ class Evaluation:
     estimates: Mapping[str, Estimate] = field(default_factory=dict)
     by_goal: Mapping[str, Evaluation] = field(default_factory=dict)
     backend: str | None = None
+    value_in_log: float | None = None
 
     # Views.
 
@@ -142,7 +146,34 @@ class Evaluation:
         """Whether the rule is better than what was done, and nothing speaks against saying so."""
         return self.comparisons["logged"].verdict == "better"
 
+    @property
+    def matches_log(self) -> bool:
+        """Whether the value of what was done, on sampled models, agrees with the log itself.
+
+        It does if the log's own value lies within the interval, or as near to the mean as the
+        smallest difference that matters.
+        """
+        if self.value_in_log is None:
+            return True
+        logged = self.values["logged"]
+        is_inside = logged.low <= self.value_in_log <= logged.high
+        return is_inside or abs(self.value_in_log - logged.mean) <= self.margin
+
     # In words.
+
+    @property
+    def mismatch_in_words(self) -> str:
+        """How the model and the log differ on what was done; empty if they agree."""
+        if self.matches_log or self.value_in_log is None:
+            return ""
+        logged = self.values["logged"]
+        digits = self._digits
+        interval = f"{logged.low:.{digits}f} to {logged.high:.{digits}f}"
+        return (
+            f"In the log itself what was done had {self.value_in_log:.{digits}f}, outside the "
+            f"{100 * logged.level:g} % interval of the model ({interval}): horizon or starts do "
+            "not match the log's episodes, or more than the state matters."
+        )
 
     @property
     def sentence(self) -> str:
@@ -156,6 +187,8 @@ class Evaluation:
             verdict = f"{verdict}, but this is not a fair comparison: {reasons}"
         sentences = [f"{verdict}.", f"This rests on {self.unit}, over {self._epochs}."]
 
+        if self.mismatch_in_words:
+            sentences.append(self.mismatch_in_words)
         if self.alarm:
             sentences.append(self._warning())
         if self.samples < self.samples_requested:
@@ -232,6 +265,8 @@ class Evaluation:
         digits = self._digits
         deciding = self.comparisons[name].deciding
         other = f"{self.values[name].mean:.{digits}f}"
+        if name == "logged" and self.value_in_log is not None:
+            other += f", in the log {self.value_in_log:.{digits}f}"
         level = f"{100 * deciding.level:g} %"
         interval = f"{deciding.low:+.{digits}f} to {deciding.high:+.{digits}f}"
         return f"{self._phrase(name)} {REFERENCES[name]} ({other}; {level}: {interval})"
@@ -276,6 +311,8 @@ class Evaluation:
         return {
             "sentence": self.sentence,
             "values": _dicts(self.values),
+            "value_in_log": self.value_in_log,
+            "matches_log": self.matches_log,
             "comparisons": comparisons,
             "alternatives": {name: each.to_dict() for name, each in self.alternatives.items()},
             "alternatives_in_words": self.alternatives_in_words,
@@ -358,6 +395,12 @@ class Evaluation:
         values = {name: _cells(value) for name, value in self.values.items()}
         for name, value in self.in_sample.items():
             values[f"{name}, in sample"] = _cells(value)
+
+        if self.value_in_log is not None:
+            shown = {"mean": f"{self.value_in_log:.4g}"}
+            values["logged, in the log itself"] = {
+                name: shown.get(name, "") for name in values["logged"]
+            }
 
         # Differences that decide.
         differences: dict[str, dict[str, float | str]] = {}

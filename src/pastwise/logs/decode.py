@@ -25,6 +25,7 @@ from pastwise.data.partition import Partition
 from pastwise.data.space import Label, Space, sort_key, sort_key_of
 from pastwise.errors import LabelError, LogError
 from pastwise.logs.columns import Columns
+from pastwise.logs.effects import findings_on_counts
 from pastwise.logs.findings import (
     Finding,
     counted,
@@ -367,6 +368,8 @@ def _reading_of(
     left_out = counts.num_records - ending.num_records
     if left_out:
         all_findings.append(finding_of("after-terminal", left_out))
+    if not more:
+        all_findings += findings_on_counts(ending, columns)
     return Reading(ending, columns, rows, tuple(all_findings))
 
 

@@ -188,9 +188,33 @@ _KINDS = (
         "few-episodes",
         "Actions that occur in only one or two episodes, in a log with an action that occurs in "
         "five or more. The records are counted.",
-        "{actions} seen in only one or two episodes: {names}",
+        "{actions} known from one or two {episodes} only: {names}",
         "What such an action leads to cannot be separated from what is special about those "
         "episodes; leave it out, or record more episodes with it",
+    ),
+    FindingKind(
+        "action-is-outcome",
+        "The action determines the next state, in whatever state it is taken: it seems to record "
+        "the outcome, such as an activity that is also the state that follows. The records are "
+        "counted.",
+        "the action determines the next state: it alone predicts {share} of them",
+        "Such a policy advises to have the outcome. Take an action that somebody decides before "
+        "the next state is known, and states that do not repeat the action",
+    ),
+    FindingKind(
+        "no-effect",
+        "Actions with at least 100 records whose next states do not differ from those of the other "
+        "actions in the same states, by a test at the level of 5 %. The records are counted.",
+        "the effect of {actions} cannot be told from none (test at {level}): {names}",
+        "The log does not show that it matters whether these actions are taken; states that say "
+        "more about the system, or more records, may show it",
+    ),
+    FindingKind(
+        "continuous-column",
+        "A column of numbers without bins that has more different values than a tenth of the "
+        "records. Each value is a label of its own, so nearly nothing is known about any of them.",
+        "the column {column} has {different} in {records}, each a label of its own",
+        'Give bins for it, such as bins="auto", or let features= learn states from it',
     ),
     FindingKind(
         "single-transition",

@@ -22,11 +22,12 @@ import pyarrow as pa
 
 from pastwise._numerics.arrays import IntArray
 from pastwise.data.counts import Decay, TransitionCounts
-from pastwise.data.episodes import EpisodeSummary, EpisodeVisits
+from pastwise.data.episodes import EpisodeSummary, EpisodeVisits, counted_episodes, episode_noun
 from pastwise.data.space import Space, key_of
 from pastwise.errors import shortened
 from pastwise.logs.columns import Columns
 from pastwise.logs.decode import Reading, Split, numbers_of, parts_of
+from pastwise.logs.effects import named
 from pastwise.logs.episodes import indices_of
 from pastwise.logs.findings import Finding, counted, finding_of
 from pastwise.logs.query import (
@@ -44,9 +45,6 @@ FEW_EPISODES = 2
 
 MANY_EPISODES = 5
 """Episodes that some action needs for others to be rare: in a log of three episodes, none is."""
-
-NUM_NAMED_ACTIONS = 5
-"""Actions that the message on few episodes names."""
 
 LONGEST_NAME = 60
 """Characters that the message on few episodes shows of one action."""
@@ -201,19 +199,25 @@ def findings_on(episodes: EpisodeSummary) -> list[Finding]:
         return findings
 
     if episodes.several and not episodes.varied:
-        number = counted(episodes.several, "episode")
+        number = counted_episodes(episodes.several, episodes.unit)
         findings.append(finding_of("action-constant", episodes.several, episodes=number))
 
     numbers = episodes.by_action[occurring]
     is_rare = numbers <= FEW_EPISODES
     if is_rare.any() and numbers.max() >= MANY_EPISODES:
-        labels = [episodes.folds.actions.labels[i] for i in occurring[is_rare].tolist()]
-        names = ", ".join(
-            shortened(key_of(label), LONGEST_NAME) for label in labels[:NUM_NAMED_ACTIONS]
-        )
-        if len(labels) > NUM_NAMED_ACTIONS:
-            names += ", ..."
+        rests_on = []
+        for index in occurring[is_rare].tolist():
+            name = shortened(key_of(episodes.folds.actions.labels[index]), LONGEST_NAME)
+            number = counted_episodes(int(episodes.by_action[index]), episodes.unit)
+            rests_on.append(f"{name} rests on {number}")
         rows = int(numbers[is_rare].sum())
-        actions = counted(len(labels), "action")
-        findings.append(finding_of("few-episodes", rows, actions=actions, names=names))
+        findings.append(
+            finding_of(
+                "few-episodes",
+                rows,
+                actions=counted(len(rests_on), "action"),
+                episodes=episode_noun(episodes.unit),
+                names=named(rests_on, length=2 * LONGEST_NAME),
+            )
+        )
     return findings

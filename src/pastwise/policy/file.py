@@ -12,7 +12,7 @@ was read from only if nobody else has replaced it since. Its layout:
   ``fold:NAME`` with the names of the counts: what counts forget about episodes; and, except in
   files of earlier versions, ``visits:by_state`` [S], ``visits:pair`` and ``visits:by_pair`` [P];
 - the tensor ``content``: JSON with labels, columns and settings, as bytes;
-- metadata ``pastwise``: JSON with the format's number and a SHA-256 of everything else.
+- metadata ``pastwise``: JSON with the format's number and a SHA-256 of that and everything else.
 """
 
 from __future__ import annotations
@@ -441,7 +441,7 @@ def _write(
     """
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     tensors[CONTENT] = np.frombuffer(_encoded(content), dtype=np.uint8)
-    checksum = _digest(tensors)
+    checksum = _digest(tensors, FORMAT)
     header = {"format": FORMAT, "sha256": checksum}
 
     def require_unchanged(target: Path) -> None:
@@ -496,7 +496,7 @@ def _read(path: str | Path) -> tuple[Tensors, Content, str]:
             "Learn again, or use the version that wrote it"
         )
     checksum = header.get("sha256")
-    if CONTENT not in tensors or checksum != _digest(tensors):
+    if CONTENT not in tensors or checksum != _digest(tensors, number):
         raise PolicyFileError(f"{path} is damaged: its checksum does not match its content")
     with _blaming(path):
         content = _decoded(tensors.pop(CONTENT).tobytes())
@@ -533,9 +533,14 @@ def _finite(text: str) -> float:
     return number
 
 
-def _digest(tensors: Tensors) -> str:
-    """SHA-256 of names, types, shapes and values of all tensors."""
+def _digest(tensors: Tensors, number: int) -> str:
+    """SHA-256 of names, types, shapes and values of all tensors, and of the format's number.
+
+    Formats 3 and 4 left out their number. One changed bit makes a 4 of a 5, so it has to count.
+    """
     digest = hashlib.sha256()
+    if number >= 5:
+        digest.update(f"format {number}\n".encode())
     for name in sorted(tensors):
         tensor = tensors[name]
         digest.update(f"{name} {tensor.dtype.str} {tensor.shape}\n".encode())

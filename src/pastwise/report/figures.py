@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pastwise._numerics.arrays import FloatArray, IntArray
+from pastwise._display import cut
+from pastwise._numerics.arrays import FloatArray, IntArray, group_sum
 from pastwise.data.space import key_of
 from pastwise.evaluation.result import Evaluation
 from pastwise.methods.baselines import behaviour_rule
@@ -22,8 +23,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MAX_STATES_SHOWN = 60
-"""States of a heat map; more would not be readable."""
+MAX_STATES_SHOWN = 40
+"""States of a heat map; more would not be readable on a page."""
+
+MAX_ACTIONS_SHOWN = 12
+"""Actions of a heat map; more would not fit on a page next to what was done."""
 
 MAX_LABEL = 30
 """Characters of a label that are shown."""
@@ -49,6 +53,10 @@ class PolicyPicture:
         Total similarity behind the advice in each state.
     similarity, records : [distinct]
         Similarity of each distinct past transition, and how often it occurred.
+    visits : [S], optional
+        Number of records of each state; equal by default.
+    omission : str
+        What the picture leaves out, in words; may be empty.
     """
 
     states: Sequence[str]
@@ -58,6 +66,8 @@ class PolicyPicture:
     support: FloatArray
     similarity: FloatArray
     records: IntArray
+    visits: FloatArray | None = None
+    omission: str = ""
 
     @classmethod
     def of(cls, learner: TransferLearner) -> PolicyPicture:
@@ -72,12 +82,42 @@ class PolicyPicture:
             support=rule.similarity,
             similarity=similarity_of(counts, learner.ideal_, learner.similarity_),
             records=counts.records,
+            visits=group_sum(counts.state, counts.records, len(counts.states)),
         )
 
-    @property
-    def num_shown(self) -> int:
-        """Number of states that fit into a heat map."""
-        return min(len(self.states), MAX_STATES_SHOWN)
+    def shown(self) -> PolicyPicture:
+        """The states and actions that fit into a heat map, in their own order.
+
+        Those are the most visited states, and the actions that were done and are advised most
+        often there.
+        """
+        visits = np.ones(len(self.states)) if self.visits is None else self.visits
+        states = _largest(visits, MAX_STATES_SHOWN)
+        weights = (visits[states] + 1e-9)[:, None]
+        use = (weights * (self.behaviour[states] + self.rule[states])).sum(axis=0)
+        actions = _largest(use, MAX_ACTIONS_SHOWN)
+
+        # What is left out.
+        parts = []
+        if len(states) < len(self.states):
+            parts.append(f"the {len(states)} most visited of {len(self.states):,} states")
+        if len(actions) < len(self.actions):
+            parts.append(f"the {len(actions)} most used of {len(self.actions):,} actions")
+        return replace(
+            self,
+            states=[self.states[i] for i in states],
+            actions=[self.actions[i] for i in actions],
+            behaviour=self.behaviour[np.ix_(states, actions)],
+            rule=self.rule[np.ix_(states, actions)],
+            support=self.support[states],
+            visits=visits[states],
+            omission="".join(f"\n{part}" for part in parts),
+        )
+
+
+def _largest(values: FloatArray, most: int) -> IntArray:
+    """Indices of the largest values, ascending; the first of equal ones."""
+    return np.sort(np.argsort(-values, kind="stable")[:most])
 
 
 def draw_policy(learner: TransferLearner, folder: Path) -> None:
@@ -100,22 +140,24 @@ def draw_policy(learner: TransferLearner, folder: Path) -> None:
 
 def policy_heatmap(picture: PolicyPicture) -> Figure:
     """The advice: colour is probability, opacity the similarity behind it."""
+    picture = picture.shown()
     figure, (axes,) = new_figure(_width(picture), _height(picture))
     opacity = np.minimum(1.0, 0.15 + 0.85 * picture.support)
     _draw_heatmap(axes, picture, picture.rule, opacity)
-    axes.set_title(f"what is advised\n(faint: little similarity){_omission(picture)}", fontsize=7)
+    axes.set_title(f"what is advised\n(faint: little similarity){picture.omission}", fontsize=7)
     return figure
 
 
 def before_after(picture: PolicyPicture) -> Figure:
     """What was done next to what is advised."""
+    picture = picture.shown()
     width = 1.7 * _width(picture)
     figure, (before, after) = new_figure(width, _height(picture), columns=2, sharey=True)
     opaque = np.ones(len(picture.states))
     _draw_heatmap(before, picture, picture.behaviour, opaque)
     _draw_heatmap(after, picture, picture.rule, opaque)
-    before.set_title(f"what was done{_omission(picture)}", fontsize=8)
-    after.set_title(f"what is advised{_omission(picture)}", fontsize=8)
+    before.set_title(f"what was done{picture.omission}", fontsize=8)
+    after.set_title(f"what is advised{picture.omission}", fontsize=8)
     return figure
 
 
@@ -126,15 +168,14 @@ def _draw_heatmap(
     import matplotlib as mpl
 
     # Cells.
-    rule = rule[: picture.num_shown]
     colours = mpl.colormaps["Blues"](0.05 + 0.9 * rule)
-    colours[..., 3] = opacity[: picture.num_shown, None]
+    colours[..., 3] = opacity[:, None]
     axes.imshow(colours, aspect="auto")
     axes.grid(visible=False)
 
     # Labels, as they are: a dollar sign starts no formula.
-    actions = [_shortened(action) for action in picture.actions]
-    states = [_shortened(state) for state in picture.states[: picture.num_shown]]
+    actions = [cut(action, MAX_LABEL) for action in picture.actions]
+    states = [cut(state, MAX_LABEL) for state in picture.states]
     axes.set_xticks(range(len(actions)), actions, rotation=30, ha="right", parse_math=False)
     axes.set_yticks(range(len(states)), states, parse_math=False)
 
@@ -152,30 +193,14 @@ def _draw_heatmap(
         )
 
 
-def _omission(picture: PolicyPicture) -> str:
-    """For a title: how much is shown, unless that is all."""
-    number = len(picture.states)
-    if number <= MAX_STATES_SHOWN:
-        return ""
-    return f"\nthe first {MAX_STATES_SHOWN} of {number:,} states"
-
-
-def _shortened(label: str) -> str:
-    """A label without its middle if it is too long."""
-    if len(label) <= MAX_LABEL:
-        return label
-    half = MAX_LABEL // 2
-    return f"{label[:half]}…{label[-half + 1 :]}"
-
-
 def _width(picture: PolicyPicture) -> float:
-    longest = max(len(_shortened(state)) for state in picture.states[: picture.num_shown])
+    longest = max(len(cut(state, MAX_LABEL)) for state in picture.states)
     return 1.0 + 0.06 * longest + 0.55 * len(picture.actions)
 
 
 def _height(picture: PolicyPicture) -> float:
-    longest = max(len(_shortened(action)) for action in picture.actions)
-    return 0.8 + 0.03 * longest + 0.24 * picture.num_shown
+    longest = max(len(cut(action, MAX_LABEL)) for action in picture.actions)
+    return 0.8 + 0.03 * longest + 0.24 * len(picture.states)
 
 
 # Evidence and values.

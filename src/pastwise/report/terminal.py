@@ -206,6 +206,9 @@ def value_table(evaluation: Evaluation) -> Table:
             in_sample = _interval_cells(evaluation.in_sample[name], digits)
             table.add_row("  on the records learned from", *in_sample, style="dim")
 
+        if name == "logged" and evaluation.value_in_log is not None:
+            table.add_row("  in the log itself", f"{evaluation.value_in_log:.{digits}f}")
+
     # Estimates from logged episodes, where they were requested.
     for name, estimate in evaluation.estimates.items():
         for cells in _estimate_rows(name, estimate, digits):
