@@ -317,3 +317,42 @@ def test_bad_log_is_refused(
             {"state": "s", "action": "a", "next_state": "n", **options},
         )
     assert message in str(error.value)
+
+
+def test_learned_states_are_those_of_the_engine_in_this_process(spark: SparkSession) -> None:
+    rng = Random(3)
+    rows: list[Row] = []
+    for episode in range(20):
+        level = rng.uniform(0, 6)
+        for time in range(8):
+            action = rng.choice(["up", "down"])
+            ward = rng.choice(["icu", "general", None])
+            rows.append(
+                {
+                    "episode": episode,
+                    "time": time,
+                    "level": float("nan") if rng.random() < 0.1 else level,
+                    "ward": ward,
+                    "flag": rng.random() < 0.5,
+                    "action": action,
+                }
+            )
+            level += 1.0 if (action == "up") == (level < 3) else -0.5
+    types = {
+        "episode": pa.int64(),
+        "time": pa.int64(),
+        "level": pa.float64(),
+        "ward": pa.string(),
+        "flag": pa.bool_(),
+        "action": pa.string(),
+    }
+    log = Log(rows, types, {})
+    columns = Columns.of(
+        features=["level", "ward", "flag"], action="action", episode="episode", time="time"
+    )
+    here = read_log(log.table, columns)
+    there = read_log(frame(spark, log), columns)
+    assert there.columns.partition == here.columns.partition
+    assert there.counts.states == here.counts.states
+    assert there.counts.key.tolist() == here.counts.key.tolist()
+    assert there.counts.records.tolist() == here.counts.records.tolist()

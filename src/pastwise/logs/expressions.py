@@ -1,4 +1,4 @@
-"""Partitions and conditions as expressions of a query, so that they run where the data are.
+"""Partitions as expressions of a query, so that they run where the data are.
 
 A tree becomes one expression, nested when/then (SQL's ``CASE``), with the number of the leaf as its
 value. Features are first brought to the form that the tree compares: numbers as 64-bit floating
