@@ -130,7 +130,7 @@ def learn_partition(
     # Grow the tree below them.
     rows = _rows_of(table, columns, scales)
     options = GrowthOptions(max_leaves=columns.max_states)
-    if rows.utility is None and goal is not None and not columns.is_one_shot:
+    if goal is not None and not goal.maximise and not columns.is_one_shot:
         terminal = _conditions_of(None, columns)
         rows = _with_utility(rows, first_cuts, terminal, goal, options.discount)
     if rows.unit.max() + 1 < LEAST_UNITS:
@@ -450,7 +450,10 @@ def _outcomes_of(table: pa.Table) -> tuple[IntArray, Axis]:
 def _with_utility(
     rows: Rows, first: FirstCuts, terminal: Sequence[Condition], goal: Goal, discount: float
 ) -> Rows:
-    """The rows with what the goal gives for each, if that depends on the features alone."""
+    """The rows with what the goal gives for each, if that depends on the features alone.
+
+    Otherwise they keep the log's reward, if it has one.
+    """
     partition = first.partition
     states = Space(partition.labels)
     try:
