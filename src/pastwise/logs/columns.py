@@ -48,10 +48,7 @@ FEATURES = "features"
 """Name of the field of a state that a partition of raw columns gives."""
 
 MAX_STATES = 200
-"""How many states a partition has at most, unless a user says otherwise.
-
-On logs of 2,000 random episodes of CartPole, policies on 100, 200 and 400 states kept the pole up for
-354, 434 and 368 steps of 500 (means of six logs)."""
+"""How many states a partition has at most, unless a user says otherwise."""
 
 
 @dataclass(frozen=True)
