@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pastwise._display import MAX_LABEL, Table, number_table
+from pastwise._display import MAX_LABEL, MAX_WIDTH, Table, number_table
 
 TABLE = Table(
     columns=("state", "best action", "prob."),
@@ -43,7 +43,19 @@ def test_labels_in_tables_are_data_and_nothing_else() -> None:
     assert len(shown) < 1000
     text = str(hostile)
     assert "\x1b" not in text
-    assert max(len(line) for line in text.splitlines()) == MAX_LABEL
+    assert max(len(line) for line in text.splitlines()) == MAX_WIDTH
+    assert len(text) < 2 * MAX_LABEL
+
+
+def test_long_labels_are_shown_in_full_on_several_lines() -> None:
+    label = "lactate >= 2.3 and map < 65 and age >= 40 and ward == general"
+    table = Table(("state", "records"), ((label, "12"), ("lactate < 2.3", "7")))
+    assert str(table).splitlines() == [
+        "state                                   records",
+        "lactate >= 2.3 and map < 65 and age >=       12",
+        "40 and ward == general",
+        "lactate < 2.3                                 7",
+    ]
 
 
 def test_numbers_stand_under_a_sentence() -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,22 +12,20 @@ import pytest
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
-def run_example(name: str, folder: Path, *more_figures: str) -> str:
+POLICY_FIGURES = {"policy.png", "before_after.png", "similarity.png"}
+
+
+def run_example(name: str, folder: Path, figures: set[str]) -> str:
     """What an example prints; its figures go into the folder."""
     command = [sys.executable, str(EXAMPLES / name / "run.py"), str(folder)]
     shown = subprocess.run(command, capture_output=True, text=True, check=True)
     assert shown.stderr == ""
-    assert {path.name for path in folder.iterdir()} == {
-        "policy.png",
-        "before_after.png",
-        "similarity.png",
-        *more_figures,
-    }
+    assert {path.name for path in folder.iterdir()} == figures
     return shown.stdout
 
 
 def test_the_thermostat_heats_a_cool_room_and_never_a_hot_one(tmp_path: Path) -> None:
-    printed = run_example("thermostat", tmp_path)
+    printed = run_example("thermostat", tmp_path, POLICY_FIGURES)
     assert "never heat in hot" in printed
     rows = {
         line.split()[0]: line.split()[1:]
@@ -55,7 +54,8 @@ def test_the_bundled_log_is_what_its_script_writes(
 @pytest.fixture(scope="module")
 def migraine(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What the migraine example prints."""
-    return run_example("migraine", tmp_path_factory.mktemp("migraine"), "values.png")
+    folder = tmp_path_factory.mktemp("migraine")
+    return run_example("migraine", folder, {*POLICY_FIGURES, "values.png"})
 
 
 def test_the_migraine_diary_is_read_as_its_authors_describe_it(migraine: str) -> None:
@@ -83,6 +83,32 @@ def test_the_migraine_diary_compares_people_and_not_decisions(migraine: str) -> 
     assert "objections:  none" in by_chance
     low, high = by_chance.splitlines()[0].removeprefix(": ").split(" to ")
     assert float(low) <= 0 <= float(high)
+
+
+def test_small_classes_help_the_weakest_children_most(tmp_path: Path) -> None:
+    printed = run_example("class_sizes", tmp_path, {"values.png"})
+    gains = [float(text) for text in re.findall(r"small minus regular ([+-][\d.]+)%", printed)]
+    groups = printed.split("\n\n")[1]
+    weakest = groups.splitlines()[:4]
+    assert "lunch == free" in weakest[0]
+    assert weakest[3].split()[0] == "small"
+    assert float(weakest[3].split()[-1]) > 0.9
+    assert max(gains[:2]) == max(gains)
+    assert "regular+aide" in printed.split("cannot be told from none")[1].splitlines()[0]
+    assert "is better than what was done" in printed
+
+
+def test_the_wages_of_other_men_judge_the_rule(tmp_path: Path) -> None:
+    printed = run_example("wages", tmp_path, {"values.png"})
+    assert "learned by TL_foresight from 1,904 records of 272 episodes" in printed
+    assert "By the other 273: cannot tell" in printed
+
+
+def test_no_effect_is_claimed_for_a_drug_without_one(tmp_path: Path) -> None:
+    printed = run_example("liver", tmp_path, {"values.png"})
+    assert "learned by TL_foresight from 290 records" in printed
+    assert "cannot be told from none" in printed
+    assert "not distinguishable from what was done" in printed
 
 
 def test_the_log_has_words_for_labels() -> None:

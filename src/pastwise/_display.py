@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.util import find_spec
+from itertools import zip_longest
+from textwrap import wrap
 from typing import Any
 from unicodedata import category
 
@@ -15,8 +17,11 @@ from pastwise.errors import shortened
 MAX_ROWS = 20
 """Rows that a table shows unless more are requested: a screen of them."""
 
-MAX_LABEL = 40
-"""Characters of a label that a table of plain text shows: two such columns fit into a line."""
+MAX_WIDTH = 40
+"""Width of a column of plain text; two such columns fit into a line. Longer labels take several."""
+
+MAX_LABEL = 6 * MAX_WIDTH
+"""Characters of a label that a table of plain text shows."""
 
 NOTHING = "–"
 """What a cell shows that has no value."""
@@ -67,17 +72,19 @@ class Table:
         """The table as plain text."""
         lines = [self.caption] if self.caption else []
 
-        # Cells, of bounded length, and the width of each column.
-        cells = [[cut(printable(name)) for name in self.columns]]
-        cells += [[cut(printable(cell)) for cell in row] for row in self.rows]
-        widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
+        # The lines of each cell, and the width of each column.
+        cells = [[_wrapped(cell) for cell in row] for row in (self.columns, *self.rows)]
+        widths = []
+        for i in range(len(self.columns)):
+            widths.append(max(len(line) for row in cells for line in row[i]))
 
         # Labels to the left, numbers to the right.
         for row in cells:
-            aligned = []
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True)):
-                aligned.append(cell.ljust(width) if i in self.labels else cell.rjust(width))
-            lines.append("  ".join(aligned).rstrip())
+            for parts in zip_longest(*row, fillvalue=""):
+                aligned = []
+                for i, (part, width) in enumerate(zip(parts, widths, strict=True)):
+                    aligned.append(part.ljust(width) if i in self.labels else part.rjust(width))
+                lines.append("  ".join(aligned).rstrip())
         if self.note:
             lines.append(self.note)
         return "\n".join(lines)
@@ -122,6 +129,11 @@ def more_of(total: int, shown: int, noun: str) -> str:
     if left_out <= 0:
         return ""
     return f"… and {left_out:,} more {noun if left_out == 1 else noun + 's'}"
+
+
+def _wrapped(cell: str) -> list[str]:
+    """The lines of a cell of plain text."""
+    return wrap(cut(printable(cell)), MAX_WIDTH, break_on_hyphens=False) or [""]
 
 
 def cut(text: str, length: int = MAX_LABEL) -> str:
