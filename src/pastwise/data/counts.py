@@ -740,16 +740,19 @@ class TransitionCounts:
         if (states, actions, tasks) == (self.states, self.actions, self.tasks):
             return self
 
+        # Spaces that are too large are refused before an index of every label is made.
+        shape = self.shape
+        if tasks is not None and self.tasks is not None:
+            shape = (len(tasks),)
+        _require_key_range(prod(shape), len(states), len(actions))
+
         # New indices of the present labels.
         new_state = states.indices(self.states.labels)
         new_action = actions.indices(self.actions.labels)
         batch = self.batch
-        shape = self.shape
         if tasks is not None and self.tasks is not None:
             new_task = tasks.indices(self.tasks.labels)
             batch = new_task[self.batch]
-            shape = (len(tasks),)
-        _require_key_range(prod(shape), len(states), len(actions))
 
         key = flat_key(
             batch,
