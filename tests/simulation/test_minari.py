@@ -197,7 +197,7 @@ def test_continuous_actions_are_an_error_whose_advice_can_be_followed() -> None:
     seen, force = episode.observations, episode.actions[:, 0]
     table = {"state": seen[:-1], "force": force, "next_state": seen[1:]}
     counts = count_transitions(table, "state", "force", "next_state", bins={"force": [-1, 0, 1]})
-    assert counts.actions.labels == ("[-1, 0)", "[0, 1]")
+    assert counts.actions.labels == ("[-1, 0)", "[0, 1)")
     assert counts.num_records == 3
 
 

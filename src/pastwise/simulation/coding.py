@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
-from math import log10, prod
+from math import isinf, log10, prod
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pastwise._numerics.arrays import BoolArray, IntArray, where_first
+from pastwise.data.bins import Bins as ColumnBins
 from pastwise.data.space import Label, Space, checked_label, intervals
 from pastwise.errors import LabelError, LogError, MissingDependencyError, ParameterError
 
@@ -100,7 +101,10 @@ class Cut:
 
     @property
     def labels(self) -> Sequence[Label]:
-        """The intervals as text."""
+        """The intervals as text: as those of tables where they have no outer ends."""
+        is_open = isinf(self.edges[0]) and isinf(self.edges[-1])
+        if is_open and len(self.edges) > 2:
+            return list(ColumnBins.of(self.edges).labels)
         return intervals(self.edges)
 
     def __len__(self) -> int:
