@@ -861,7 +861,8 @@ BAD_LOGS: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "header only": ("log.csv", lambda name: write(name, "room,did,then"), "no records"),
     "folder": ("folder", lambda name: Path(name).mkdir(), "is a folder"),
     "no such file": ("log.csv", lambda name: Path(name).unlink(), "no such file"),
-    "another kind": ("log.xlsx", lambda name: binary(name, b"PK"), "kind"),
+    "another kind": ("log.docx", lambda name: binary(name, b"PK"), "kind"),
+    "damaged sheet": ("log.xlsx", lambda name: binary(name, b"PK"), "not an Excel file"),
     "garbage": (
         "log.csv",
         lambda name: binary(name, np.random.default_rng(0).bytes(5000)),

@@ -19,7 +19,7 @@ from pastwise.errors import MissingDependencyError
 from pastwise.logs.episodes import read_episodes
 from pastwise.methods.baselines import Rand
 from pastwise.methods.tl import TL
-from pastwise.simulation.coding import MAX_STATES, Bins
+from pastwise.simulation.coding import MAX_STATES, BoxBins
 from pastwise.simulation.gymnasium import GymSystem, collect, policy_of
 from pastwise.simulation.loop import run
 
@@ -496,7 +496,7 @@ CONTINUOUS = spaces.Box(-1, 1, (2,))
     ],
 )
 def test_a_space_that_does_not_fit_is_an_error_that_says_what_to_do(
-    observation_space: Any, action_space: Any, bins: Bins | None, message: str
+    observation_space: Any, action_space: Any, bins: BoxBins | None, message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
         GymSystem(Walk(observation_space, action_space), bins)

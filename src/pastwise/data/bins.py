@@ -1,6 +1,6 @@
 r"""Bins: the intervals that a numeric column is cut into, with exact edges and short labels.
 
-The edges :math:`e_1 < \dots < e_n` cut the numbers into :math:`n + 1` bins: below :math:`e_1`,
+The edges :math:`e_1 < \ldots < e_n` cut the numbers into :math:`n + 1` bins: below :math:`e_1`,
 from each edge up to the next, and from :math:`e_n` on. The outermost bins have no outer end, so
 every number has a bin. Labels show edges with few digits; the edges themselves stay exact.
 """

@@ -4,7 +4,7 @@ Each raw column becomes a *code*: a number falls into a cell between the cuts of
 is one of the known labels, unknown, or missing. For every code a table says which states it
 excludes. The state of a row is the one that none of its columns excludes:
 
-.. math:: s = \arg\max_s \big[\textstyle\sum_c E_c[\mathrm{code}_c, s] = 0\big]
+.. math:: s = \arg\max_s [\sum_c E_c[\mathrm{code}_c, s] = 0]
 
 Inputs are named like the columns, each ``[rows]``: numbers as doubles (missing: not-a-number) and
 anything else as text, labels by their keys (missing: the empty text). Outputs are ``state`` and

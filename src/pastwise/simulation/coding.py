@@ -1,8 +1,8 @@
 """From the spaces of gymnasium to states and actions, and back.
 
 An observation or action consists of numbers, its *leaves*: `_leaf_spaces` finds what values each of
-them may have. A `Whole` or `Cut` axis turns the values of one leaf into codes 0, 1, ...; the codes
-of all axes together are the index of a state or action. A `Coding` holds the axes of both.
+them may have. A `WholeAxis` or `CutAxis` turns the values of one leaf into codes 0, 1, ...; the
+codes of all axes together are the index of a state or action. A `Coding` holds the axes of both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pastwise._numerics.arrays import BoolArray, IntArray, where_first
-from pastwise.data.bins import Bins as ColumnBins
+from pastwise.data.bins import Bins
 from pastwise.data.space import Label, Space, checked_label, intervals
 from pastwise.errors import LabelError, LogError, MissingDependencyError, ParameterError
 
@@ -36,7 +36,7 @@ TABLE_COLUMNS = ("episode", "time", "reward", "terminated")
 WRAP = "wrap the environment (see gymnasium.wrappers, such as DiscretizeAction)"
 """What to do about spaces of an environment that are not supported."""
 
-Bins = int | Sequence[int | Sequence[float]]
+BoxBins = int | Sequence[int | Sequence[float]]
 """For each continuous dimension its edges or a number of bins; or one number for all of them."""
 
 Ends = Mapping[str, Callable[[Label, float], bool]]
@@ -62,7 +62,7 @@ Leaf = range | tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Whole:
+class WholeAxis:
     """A field of whole numbers."""
 
     name: str
@@ -85,7 +85,7 @@ class Whole:
 
 
 @dataclass(frozen=True)
-class Cut:
+class CutAxis:
     """A continuous field cut into intervals ``[low, high)``; the last has its upper edge.
 
     Attributes
@@ -104,7 +104,7 @@ class Cut:
         """The intervals as text: as those of tables where they have no outer ends."""
         is_open = isinf(self.edges[0]) and isinf(self.edges[-1])
         if is_open and len(self.edges) > 2:
-            return list(ColumnBins.of(self.edges).labels)
+            return list(Bins.of(self.edges).labels)
         return intervals(self.edges)
 
     def __len__(self) -> int:
@@ -127,7 +127,7 @@ class Cut:
         return np.asarray(np.searchsorted(inner_edges, numbers, side="right"), dtype=np.int64)
 
 
-Axis = Whole | Cut
+Axis = WholeAxis | CutAxis
 """A field of states or actions."""
 
 
@@ -206,20 +206,20 @@ def _element(space: Any, numbers: Iterator[Any]) -> Any:
 # Fields of states and actions.
 
 
-def _axes(leaves: list[Leaf], names: Sequence[str], bins: Bins | None) -> tuple[Axis, ...]:
+def _axes(leaves: list[Leaf], names: Sequence[str], bins: BoxBins | None) -> tuple[Axis, ...]:
     """The fields of a space, continuous ones cut by their bins."""
     num_continuous = sum(isinstance(leaf, tuple) for leaf in leaves)
     remaining = iter(_bins_of_each(bins, num_continuous))
     axes: list[Axis] = []
     for name, leaf in zip(names, leaves, strict=True):
         if isinstance(leaf, range):
-            axes.append(Whole(name, leaf))
+            axes.append(WholeAxis(name, leaf))
         else:
             axes.append(_cut(name, next(remaining), leaf))
     return tuple(axes)
 
 
-def _bins_of_each(bins: Bins | None, num_continuous: int) -> list[int | Sequence[float]]:
+def _bins_of_each(bins: BoxBins | None, num_continuous: int) -> list[int | Sequence[float]]:
     """Edges or a number of bins for each continuous dimension."""
     if bins is None:
         if num_continuous:
@@ -246,7 +246,7 @@ def _bins_of_each(bins: Bins | None, num_continuous: int) -> list[int | Sequence
     return each
 
 
-def _cut(name: str, given: int | Sequence[float], bounds: tuple[float, float]) -> Cut:
+def _cut(name: str, given: int | Sequence[float], bounds: tuple[float, float]) -> CutAxis:
     """A continuous field with its edges, given or evenly spaced between its bounds."""
     is_number = isinstance(given, (int, np.integer))
     if isinstance(given, (int, np.integer)):
@@ -267,7 +267,7 @@ def _cut(name: str, given: int | Sequence[float], bounds: tuple[float, float]) -
         raise ParameterError(
             f"bins: {name} needs at least two edges in ascending order, not {list(edges)}"
         )
-    return Cut(name, edges, clip=is_number)
+    return CutAxis(name, edges, clip=is_number)
 
 
 def _index(axes: tuple[Axis, ...], values: list[NDArray[Any]]) -> IntArray:
@@ -311,7 +311,7 @@ class Coding:
     ----------
     observation_space, action_space
         Spaces of gymnasium.
-    axes, action_axes : tuple of Whole or Cut
+    axes, action_axes : tuple of WholeAxis or CutAxis
         Fields of the observation and of the action.
     ends : mapping
         Names of ends, each with its condition.
@@ -332,7 +332,7 @@ class Coding:
         cls,
         observation_space: Any,
         action_space: Any,
-        bins: Bins | None = None,
+        bins: BoxBins | None = None,
         fields: Sequence[str] | None = None,
         ends: Ends | None = None,
         advice: str = WRAP,

@@ -28,7 +28,7 @@ from pastwise.data.records import Episodes
 from pastwise.data.space import Label, Space
 from pastwise.errors import LogError, ParameterError
 from pastwise.logs.columns import Columns
-from pastwise.simulation.coding import Bins, Coding, Ends, Policy, require_gymnasium
+from pastwise.simulation.coding import BoxBins, Coding, Ends, Policy, require_gymnasium
 
 
 class GymSystem:
@@ -76,7 +76,7 @@ class GymSystem:
     def __init__(
         self,
         env: Any,
-        bins: Bins | None = None,
+        bins: BoxBins | None = None,
         *,
         fields: Sequence[str] | None = None,
         ends: Ends | None = None,
@@ -161,7 +161,7 @@ def _environment(env: Any) -> Any:
     return env
 
 
-def _system(env: Any, bins: Bins | None) -> GymSystem:
+def _system(env: Any, bins: BoxBins | None) -> GymSystem:
     if not isinstance(env, GymSystem):
         return GymSystem(env, bins)
     if bins is not None:
@@ -336,7 +336,7 @@ def collect(
     policy: Policy,
     episodes: int,
     rng: np.random.Generator,
-    bins: Bins | None = None,
+    bins: BoxBins | None = None,
     max_steps: int = 10_000,
 ) -> EpisodeLog:
     """Run a policy through episodes of an environment, and log them.
@@ -427,7 +427,7 @@ def _step(
 
 
 def policy_of(
-    rule: Policy, env: Any, rng: np.random.Generator, bins: Bins | None = None
+    rule: Policy, env: Any, rng: np.random.Generator, bins: BoxBins | None = None
 ) -> Callable[[Any], Any]:
     """A learned rule as a function from observations to actions in the environment's own form.
 

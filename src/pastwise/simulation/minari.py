@@ -16,7 +16,7 @@ import numpy as np
 from pastwise._numerics.arrays import BoolArray, IntArray
 from pastwise.data.counts import TransitionCounts
 from pastwise.errors import FileError, LogError, MissingDependencyError, ParameterError
-from pastwise.simulation.coding import Bins, Coding, Ends
+from pastwise.simulation.coding import BoxBins, Coding, Ends
 from pastwise.simulation.gymnasium import EpisodeLog
 
 MAKE_TABLE = (
@@ -41,7 +41,7 @@ def _require_minari() -> Any:
 
 def counts_of(
     dataset: Any,
-    bins: Bins | None = None,
+    bins: BoxBins | None = None,
     *,
     fields: Sequence[str] | None = None,
     ends: Ends | None = None,
