@@ -294,7 +294,7 @@ def test_value_of_the_rule_is_that_of_an_evaluation(ends: list[int]) -> None:
     goal = Goal(prefer={5: 1}) if ends else Goal(prefer={0: 1, 1: 0.5})
     learner = pw.TransferLearner(goal, method="TL_foresight")
     learner.fit(log_, state="s", action="a", next_state="n", terminal=ends)
-    evaluation = learner.evaluate(samples=100)
+    evaluation = learner.evaluate(samples=400)
     counts = learner.counts_
     method = TLForesight()
     plan = method.plan(method.start(counts, goal.on(counts.states, counts.actions)))
