@@ -46,6 +46,12 @@ class Belief:
 
     Leading axes of the log are flattened to N independent systems.
 
+    Parameters
+    ----------
+    counts : TransitionCounts
+    prior : RowPrior, optional
+        A prior that is known beforehand; by default it is inferred from the log.
+
     Attributes
     ----------
     num_systems, num_states, num_actions : int
@@ -58,14 +64,15 @@ class Belief:
         Total concentration of each row: its records and the mass.
     """
 
-    def __init__(self, counts: TransitionCounts) -> None:
+    def __init__(self, counts: TransitionCounts, prior: RowPrior | None = None) -> None:
         self.num_systems = prod(counts.shape)
         self.num_states = len(counts.states)
         self.num_actions = len(counts.actions)
         self._observed: list[IntArray] = []
         self._num_observed = 0
         self._refitted_at = 0
-        self._count(counts, RowPrior.of(counts))
+        self._infers_prior = prior is None
+        self._count(counts, RowPrior.of(counts) if prior is None else prior)
 
     def _count(self, counts: TransitionCounts, prior: RowPrior) -> None:
         """Compute the posterior of a log under a prior."""
@@ -136,7 +143,8 @@ class Belief:
         self._observed.clear()
         counts = self._counts.with_keys(key)
         prior = self._prior
-        if self._num_observed >= REFIT_GROWTH * self._refitted_at + 5:
+        is_due = self._num_observed >= REFIT_GROWTH * self._refitted_at + 5
+        if self._infers_prior and is_due:
             prior = RowPrior.of(counts)
             self._refitted_at = self._num_observed
         self._count(counts, prior)
