@@ -1,8 +1,8 @@
 """The paper's study with methods that know how its systems are sampled.
 
-A method that infers the prior of a system's rows from a log cannot do better, on average, than the
-same method with the prior that the rows were in fact sampled from. So the difference between the
-two is what a better inference of the prior could add:
+TL_foresight infers the prior of a system's rows from the log. Next to it stands the same planner
+with the prior that the rows were in fact sampled from: the difference is about what a better
+inference of the prior could add.
 
     study = KnownPriorStudy(runs=300, methods=("TL_foresight", "known prior"))
     gains = collect(study)  # as any study of the paper
