@@ -217,15 +217,15 @@ CONTENDERS = {
 # Tables.
 
 
-def results(world: World, seeds: range) -> Iterator[dict[str, str]]:
-    """Value, states and seconds of each contender, over logs of several seeds."""
-    found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in CONTENDERS}
+def results(world: World, learners: list[str], seeds: range) -> Iterator[dict[str, str]]:
+    """Value, states and seconds of some contenders, over logs of several seeds."""
+    found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in learners}
     for seed in seeds:
         table = world.log(np.random.default_rng([seed, 0]))
         log = Log.of(world, table)
-        for name, learn in CONTENDERS.items():
+        for name in learners:
             begin = time.perf_counter()
-            decide, states = learn(world, table, log)
+            decide, states = CONTENDERS[name](world, table, log)
             seconds = time.perf_counter() - begin
             value = world.value(decide, np.random.default_rng([seed, 1]))
             found[name].append((value, states or np.nan, seconds))
@@ -248,6 +248,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="States from raw columns, next to others.")
     names = [world.name for world in WORLDS]
     parser.add_argument("--only", nargs="+", choices=names, default=names)
+    learners = list(CONTENDERS)
+    parser.add_argument("--learners", nargs="+", choices=learners, default=learners)
     parser.add_argument("--seeds", type=int, default=3, help="logs of each world")
     parser.add_argument("--first-seed", type=int, default=0)
     given = parser.parse_args()
@@ -255,7 +257,7 @@ def main() -> None:
     rows: list[dict[str, str]] = []
     for world in WORLDS:
         if world.name in given.only:
-            rows += results(world, seeds)
+            rows += results(world, given.learners, seeds)
     lines = markdown_table(list(rows[0]), [list(row.values()) for row in rows])
     print("\n".join(lines))
 

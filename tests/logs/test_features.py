@@ -250,3 +250,28 @@ def test_a_large_log_is_sampled_by_episodes_or_by_records(monkeypatch: pytest.Mo
     assert by_records is not None
     assert by_records.num_records is not None
     assert 1000 < by_records.num_records < 3000
+
+
+def test_states_tell_apart_what_decides_rather_than_what_happens_anyway() -> None:
+    rng = np.random.default_rng(4)
+    rows: dict[str, list[object]] = {
+        name: [] for name in ("who", "t", "season", "dose", "ill", "did")
+    }
+    for who in range(150):
+        season = rng.normal()
+        ill = rng.uniform(-1, 1)
+        for t in range(10):
+            dose = rng.uniform(-1, 1)
+            did = rng.choice(["give", "wait"])
+            for name, value in zip(rows, (who, t, season, dose, ill, did), strict=True):
+                rows[name].append(value)
+            season = 0.99 * season + rng.normal(scale=0.05)
+            helps = (did == "give") == (dose < 0.25)
+            ill = float(np.clip(0.5 * ill + (-0.3 if helps else 0.3) + season, -3, 3))
+    columns = Columns.of(
+        features=["season", "dose", "ill"], action="did", episode="who", time="t", max_states=6
+    )
+    partition = read_log(rows, columns, goal=Goal(prefer="ill < 0")).columns.partition
+    assert partition is not None
+    cuts = [split.below for split in partition.splits if split.feature == 1]
+    assert any(0.15 < cut < 0.35 for cut in cuts if cut is not None)

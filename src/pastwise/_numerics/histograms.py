@@ -50,22 +50,41 @@ def histogram(
 
 
 @compiled
-def _explained(sums: FloatArray, shrinkage: float) -> float:
-    """The squared length of the groups' sums [G, 2 + D], each divided by its weight."""
-    explained = 0.0
-    for g in range(len(sums)):
-        weight = sums[g, 1] + shrinkage
-        if weight <= 0.0:
-            continue
+def _explained(sums: FloatArray, shrinkage: float, contrast_weight: float) -> float:
+    """What the means of groups explain, from the groups' weighted sums [G, 2 + D].
+
+    It is what the mean of all rows explains and, ``contrast_weight`` times, what the differences
+    of the groups' means from it add.
+    """
+    num_groups, width = sums.shape
+    total = np.zeros(width)
+    apart = 0.0
+    for g in range(num_groups):
         squared = 0.0
-        for d in range(2, sums.shape[1]):
+        for d in range(2, width):
             squared += sums[g, d] ** 2
-        explained += squared / weight
-    return explained
+        for d in range(1, width):
+            total[d] += sums[g, d]
+        weight = sums[g, 1] + shrinkage
+        if weight > 0.0:
+            apart += squared / weight
+
+    together = 0.0
+    weight = total[1] + shrinkage
+    if weight > 0.0:
+        for d in range(2, width):
+            together += total[d] ** 2 / weight
+    return together + contrast_weight * (apart - together)
 
 
 @compiled
-def split_gains(sums: FloatArray, least_rows: float, shrinkage: float, gains: FloatArray) -> None:
+def split_gains(
+    sums: FloatArray,
+    least_rows: float,
+    shrinkage: float,
+    contrast_weight: float,
+    gains: FloatArray,
+) -> None:
     r"""How much each split between consecutive bins reduces the squared error.
 
     Every group has means of its own on either side, so a split gains
@@ -80,6 +99,9 @@ def split_gains(sums: FloatArray, least_rows: float, shrinkage: float, gains: Fl
         Rows that each side needs.
     shrinkage : float
         Added to every n: groups with few rows count for less.
+    contrast_weight : float
+        How often differences between groups count, where their common mean counts once. The
+        formula above has 1.
     gains : [B]
         Entry b is the gain of a split between the bins up to b and the others; -inf where a side
         has too few rows.
@@ -87,7 +109,7 @@ def split_gains(sums: FloatArray, least_rows: float, shrinkage: float, gains: Fl
     B = len(sums)
     total = sums.sum(axis=0)
     rows = total[:, 0].sum()
-    before = _explained(total, shrinkage)
+    before = _explained(total, shrinkage, contrast_weight)
     left = np.zeros_like(total)
     for b in range(B):
         left += sums[b]
@@ -95,4 +117,6 @@ def split_gains(sums: FloatArray, least_rows: float, shrinkage: float, gains: Fl
         gains[b] = -np.inf
         if left_rows >= least_rows and rows - left_rows >= least_rows:
             right = total - left
-            gains[b] = _explained(left, shrinkage) + _explained(right, shrinkage) - before
+            after = _explained(left, shrinkage, contrast_weight)
+            after += _explained(right, shrinkage, contrast_weight)
+            gains[b] = after - before

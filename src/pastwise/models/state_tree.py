@@ -9,8 +9,9 @@ own, so the squared error of a tree with leaves :math:`\ell` is
     \sum_i w_i \, \lVert y_i - \bar y_{\ell(i), a_i} \rVert^2 .
 
 Leaves are split one at a time, always the one, and at the place, that reduces the error most.
-The number of leaves is the one that predicts rows of *other* units (episodes) best, or the smallest
-that is within one standard error of it.
+Differences between the actions of a leaf count more than what follows all of them, because
+decisions rest on them. The number of leaves is the one that predicts rows of *other* units
+(episodes) best.
 
 Where a goal gives each row a utility, the main target is the value of what followed,
 
@@ -166,8 +167,6 @@ class GrowthOptions:
         Prior weight of each action's mean; one record.
     num_folds : int
         Parts of the log for choosing the number of leaves.
-    standard_errors : float
-        How much worse than the best a smaller tree may predict.
     rounds : int
         Rounds of fitted Q iteration.
     discount : float
@@ -178,6 +177,11 @@ class GrowthOptions:
         Weight of all next features together, where that of the value is 1. A log need not show
         what the value depends on: with random actions, no cart runs off its track. Leaves that
         differ in all features let a planner see where the log has few records.
+    contrast_weight : float
+        How often differences between actions count, where what follows any action counts once.
+        Decisions rest on the differences, which are small next to the rest: with 1, a tree spends
+        its leaves on features that matter after any action. Both weights were chosen on logs of
+        four worlds (``benchmarks/raw_worlds.py``).
     """
 
     max_leaves: int = 200
@@ -185,11 +189,11 @@ class GrowthOptions:
     min_units: int = 5
     shrinkage: float = 1.0
     num_folds: int = 5
-    standard_errors: float = 1.0
     rounds: int = 8
     discount: float = 0.99
     memory: int = 4
-    features_weight: float = 0.5
+    features_weight: float = 10.0
+    contrast_weight: float = 10.0
 
 
 def grow(rows: Rows, first_cuts: Sequence[Cut], options: GrowthOptions) -> list[Cut]:
@@ -274,7 +278,8 @@ def _best_cut(
         order = _order_of_codes(axis, sums[feature])
         gains = np.empty(axis.num_codes)
         by_code = np.ascontiguousarray(sums[feature, order])
-        split_gains(by_code, float(options.min_records), options.shrinkage, gains)
+        least = float(options.min_records)
+        split_gains(by_code, least, options.shrinkage, options.contrast_weight, gains)
         for place in np.argsort(-gains, kind="stable")[:3].tolist():
             if gains[place] > 0:
                 found.append((float(gains[place]), feature, _answers(axis, order, place)))
@@ -447,7 +452,7 @@ MOST_SWEEPS = 1000
 def _number_of_leaves(
     rows: Rows, targets: FloatArray, first_cuts: Sequence[Cut], options: GrowthOptions
 ) -> int:
-    """The number of leaves that predicts other units best, or the smallest nearly as good."""
+    """The number of leaves that predicts other units best."""
     least = len(first_cuts) + 1
     fold = _folds(rows.unit, options.num_folds)
     if fold.max() < 1:
@@ -463,12 +468,7 @@ def _number_of_leaves(
     longest = max(len(path) for path in paths)
     padded = [np.pad(path, (0, longest - len(path)), mode="edge") for path in paths]
     errors = np.stack(padded)
-    mean = errors.mean(axis=0)
-    best = int(mean.argmin())
-    excess = errors - errors[:, [best]]
-    spread = excess.std(axis=0, ddof=1) / np.sqrt(len(errors))
-    is_near = mean <= mean[best] + options.standard_errors * spread
-    return least + int(np.flatnonzero(is_near)[0])
+    return least + int(errors.mean(axis=0).argmin())
 
 
 def _folds(unit: IntArray, number: int) -> IntArray:
@@ -494,9 +494,11 @@ def _errors(
         """Sum of the squared errors in one leaf."""
         learned = learned_from[leaf[learned_from] == number]
         judged = judged_by[leaf[judged_by] == number]
-        means = _shrunk_means(rows, targets, learned, options)
-        residual = targets[judged] - means[rows.action[judged]]
-        return float((rows.weight[judged][:, None] * residual**2).sum())
+        common, by_action = _shrunk_means(rows, targets, learned, options)
+        weight = rows.weight[judged][:, None]
+        of_common = float((weight * (targets[judged] - common) ** 2).sum())
+        of_actions = float((weight * (targets[judged] - by_action[rows.action[judged]]) ** 2).sum())
+        return of_common - options.contrast_weight * (of_common - of_actions)
 
     in_leaf = {number: squared_errors(number) for number in range(least)}
     total = sum(in_leaf.values())
@@ -515,13 +517,14 @@ def _errors(
 
 def _shrunk_means(
     rows: Rows, targets: FloatArray, learned: IntArray, options: GrowthOptions
-) -> FloatArray:
-    """Means of the targets by action, shrunk towards 0, the mean of all rows: [A, D]."""
+) -> tuple[FloatArray, FloatArray]:
+    """Means of the targets, of all rows and by action, shrunk towards 0: [D], [A, D]."""
     action = rows.action[learned]
     weight = rows.weight[learned]
-    total = np.bincount(action, weight, minlength=rows.num_actions) + options.shrinkage
-    means = np.empty((rows.num_actions, targets.shape[1]))
+    total = np.bincount(action, weight, minlength=rows.num_actions)
+    sums = np.empty((rows.num_actions, targets.shape[1]))
     for d in range(targets.shape[1]):
-        sums = np.bincount(action, weight * targets[learned, d], minlength=rows.num_actions)
-        means[:, d] = sums / total
-    return means
+        values = weight * targets[learned, d]
+        sums[:, d] = np.bincount(action, values, minlength=rows.num_actions)
+    common = sums.sum(axis=0) / (total.sum() + options.shrinkage)
+    return common, sums / (total + options.shrinkage)[:, None]
