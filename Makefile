@@ -3,7 +3,7 @@ BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable
 LOG := examples/thermostat/log.csv
 
-.PHONY: demo test test-minimum fuzz lint docs bench clean
+.PHONY: demo test coverage test-minimum fuzz lint docs bench clean
 
 demo: .venv/demo
 	$(BIN)/pastwise validate $(LOG) --state room --action did --episode day --time hour
@@ -14,6 +14,10 @@ demo: .venv/demo
 	$(BIN)/pastwise reproduce
 
 test: lint
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2
+
+# The same tests with the share of code that they run; measuring it takes several times as long.
+coverage: .venv/ready
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --cov --cov-report=term
 
 # Random input with a new seed in each round, until something fails or Ctrl-C. A failure is repeated
