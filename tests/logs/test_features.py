@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -19,9 +20,11 @@ from hypothesis import strategies as st
 
 from pastwise import Columns, Goal, LogWarning, TransferLearner, count_transitions, load
 from pastwise.data.partition import Partition
-from pastwise.errors import LogError, ParameterError
+from pastwise.errors import ConditionError, LogError, ParameterError
 from pastwise.logs import growth
+from pastwise.logs.encoders import KMeans
 from pastwise.logs.read import read_log
+from pastwise.policy.export import export_policy
 from tests.helpers.partitions import ROWS, partitions, slow_leaf
 
 Row = dict[str, Any]
@@ -275,3 +278,77 @@ def test_states_tell_apart_what_decides_rather_than_what_happens_anyway() -> Non
     assert partition is not None
     cuts = [split.below for split in partition.splits if split.feature == 1]
     assert any(0.15 < cut < 0.35 for cut in cuts if cut is not None)
+
+
+@pytest.fixture(scope="module")
+def wards() -> dict[str, list[Any]]:
+    """Episodes in which a level rises or falls by what is done."""
+    rng = np.random.default_rng(5)
+    rows: dict[str, list[Any]] = {name: [] for name in ("who", "t", "level", "did")}
+    for who in range(30):
+        level = rng.uniform(0, 6)
+        for t in range(6):
+            did = str(rng.choice(["down", "up"]))
+            for name, value in zip(rows, (who, t, level, did), strict=True):
+                rows[name].append(value)
+            level = float(np.clip(level + (1 if did == "up" else -1), 0, 6))
+    return rows
+
+
+ORDER: dict[str, Any] = {"action": "did", "episode": "who", "time": "t"}
+
+
+@pytest.mark.parametrize(
+    ("terminal", "message"),
+    [
+        ("level << 2", "expected a number or text, found '<'"),
+        ("low", "after 'low', found the end"),
+        ("height > 3", "'height' is none of the features, which are level"),
+    ],
+)
+def test_terminal_states_that_no_leaf_can_be_are_refused(
+    terminal: str, message: str, wards: dict[str, list[Any]]
+) -> None:
+    learner = TransferLearner(Goal(prefer="level < 2"))
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        learner.fit(wards, features=["level"], terminal=terminal, **ORDER)
+
+
+def test_an_unfinished_condition_is_shown_with_the_place(wards: dict[str, list[Any]]) -> None:
+    learner = TransferLearner(Goal(prefer="level <"))
+    with pytest.raises(ConditionError, match="character 8"):
+        learner.fit(wards, features=["level"], **ORDER)
+
+
+def test_a_log_without_rows_is_refused() -> None:
+    rows: dict[str, list[Any]] = {"who": [], "t": [], "level": [], "did": []}
+    table = pd.DataFrame(rows).astype({"level": float, "did": str})
+    with pytest.raises(LogError, match="no usable transition"):
+        TransferLearner(Goal(prefer="level < 2")).fit(table, features=["level"], **ORDER)
+
+
+def test_actions_of_one_shot_decisions_are_forbidden_by_features() -> None:
+    rng = np.random.default_rng(6)
+    level = rng.uniform(0, 10, size=400)
+    did = rng.choice(["blue", "red"], size=400)
+    is_good = rng.random(400) < np.where((level > 5) == (did == "red"), 0.8, 0.2)
+    log = {"level": level, "did": did, "result": np.where(is_good, "won", "lost")}
+    goal = Goal(prefer="won", forbid=[("level > 7", "red")])
+    learner = TransferLearner(goal).fit(log, features=["level"], action="did", outcome="result")
+    assert learner.rule({"level": 8.0})["red"] == 0
+    assert learner.rule({"level": 6.0})["red"] > 0.9
+
+
+def test_states_of_an_encoder_are_not_exported(wards: dict[str, list[Any]], tmp_path: Path) -> None:
+    learner = TransferLearner(Goal(prefer=[0]))
+    learner.fit(wards, state=KMeans(3), features=["level"], **ORDER)
+    with pytest.raises(ParameterError, match="come from an encoder"):
+        export_policy(learner, tmp_path / "policy.sql", "sql")
+
+
+def test_a_thousand_bins_are_counted() -> None:
+    values = np.arange(2000.0).tolist()
+    log = {"x": values, "a": ["go"] * 2000, "then": values}
+    counts = count_transitions(log, "x", "a", "then", bins={"x": 1000})
+    assert len(counts.states) == 1000
+    assert set(counts.records.tolist()) == {2}

@@ -175,8 +175,11 @@ class Criterion:
 
         It is the mean utility of the records, such as the share of them that led where they should
         or, where utilities add up until the end of an episode, their sum over the number of
-        episodes, such as the share of episodes that ended well.
+        episodes, such as the share of episodes that ended well. A mean over time counts the time
+        after the end of an episode, of which a log has no records.
         """
+        if self.ends is None and len(log.terminal):
+            return None
         utility = np.broadcast_to(self.utility, _full_shape(self.utility, log))
         if utility.ndim == 1:
             of_transitions = utility[log.next_state]

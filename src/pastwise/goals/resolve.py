@@ -12,7 +12,7 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
-from pastwise.data.conditions import Condition, looks_like_condition, parse_condition
+from pastwise.data.conditions import Condition, as_condition, looks_like_condition, parse_condition
 from pastwise.data.regions import Categories, Interval, Point, Region
 from pastwise.data.space import Label, Space, key_of, nearest_keys
 from pastwise.errors import ConditionError, GoalError, StraddleError, listed, shown
@@ -20,6 +20,11 @@ from pastwise.goals.parse import Forbidden, as_number
 
 Regions = Mapping[Label, Region]
 """The region of each state."""
+
+
+def _is_condition(text: str) -> bool:
+    """Whether a label reads as a condition, as those of learned states do."""
+    return as_condition(text) is not None
 
 
 class StateFinder:
@@ -162,7 +167,8 @@ class StateFinder:
         try:
             condition = parse_condition(str(given))
         except ConditionError as error:
-            if nearest_keys(given, known.labels):
+            near = nearest_keys(given, known.labels)
+            if near and not any(_is_condition(key) for key in near):
                 return None  # rather a label with a slip of the pen
             raise ConditionError(error.problem, error.text, error.position, part) from None
         self._require_columns(part, condition)

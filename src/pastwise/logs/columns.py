@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 from pastwise.data.bins import Bins
 from pastwise.data.conditions import Condition
 from pastwise.data.partition import Partition
-from pastwise.data.regions import Point, Region, label_regions
+from pastwise.data.regions import Missing, Point, Region, label_regions
 from pastwise.data.space import Label, Space
 from pastwise.errors import LogError, ParameterError, listed, shown
 from pastwise.logs.encoders import NEXT_STATE, STATE, Encoder, Encoding, is_encoder
@@ -429,8 +429,9 @@ class Columns:
             regions = label_regions(states, self.state_fields, bins)
             return {label: self._with_leaf(region) for label, region in regions.items()}
 
-        # States of one-shot decisions are contexts and outcomes.
+        # States of one-shot decisions are contexts, which have no outcome, and outcomes.
         regions = {}
+        no_features = dict.fromkeys(self.features, Missing())
         mark = f"{self.outcome} " if self.prefixed_outcome else ""
         for label in states.labels:
             has_mark = isinstance(label, str) and label.startswith(mark)
@@ -438,13 +439,16 @@ class Columns:
             if mark and isinstance(label, str):
                 value = _of_key(label[len(mark) :])
             outcome = label_regions(Space((value,)), (self.outcome,), bins)[value]
-            if mark and has_mark:
-                regions[label] = outcome
+            is_outcome = bool(mark) and has_mark
+            if self.features and not self.state:
+                is_outcome = label not in self._leaf_regions
+            if is_outcome:
+                regions[label] = {**no_features, **outcome}
                 continue
             fields = self.state_fields if isinstance(label, tuple) else ()
             context = label_regions(Space((label,), fields), self.state_fields, bins)[label]
             context = self._with_leaf(context)
-            is_either = not mark and not isinstance(label, tuple)
+            is_either = not mark and not self.features and not isinstance(label, tuple)
             regions[label] = {**context, **outcome} if is_either else context
         return regions
 

@@ -20,10 +20,10 @@ import numpy as np
 import pyarrow as pa
 
 from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray
-from pastwise.data.conditions import Condition, as_condition
+from pastwise.data.conditions import Condition, as_condition, parse_condition
 from pastwise.data.partition import ROOT, Feature, Partition, Split, TreeBuilder
 from pastwise.data.space import Label, Space
-from pastwise.errors import LogError, ParameterError, PastwiseError
+from pastwise.errors import ConditionError, LogError, ParameterError, PastwiseError
 from pastwise.goals.goal import Goal
 from pastwise.logs.columns import Columns, require_columns
 from pastwise.logs.decode import as_numpy, numbers_of
@@ -54,12 +54,22 @@ def with_partition(frame: nw.LazyFrame[Any], columns: Columns, goal: Goal | None
 def _terminal_leaves(terminal: Sequence[Label], partition: Partition) -> tuple[Label, ...]:
     """Terminal states, with the leaves that satisfy a condition in place of the condition."""
     regions = partition.regions()
+    known = [feature.name for feature in partition.features]
     labels: dict[Label, None] = {}
     for given in terminal:
-        condition = as_condition(given)
-        if given in regions or condition is None:
+        if given in regions:
             labels[given] = None
             continue
+        try:
+            condition = parse_condition(str(given))
+        except ConditionError as error:
+            raise ParameterError(f"terminal: no state, and no condition: {error}") from None
+        for name in condition.columns:
+            if name not in known:
+                raise ParameterError(
+                    f"terminal: {given}: {name!r} is none of the features, which are "
+                    f"{', '.join(known)}"
+                )
         for label, region in regions.items():
             if condition.decide(region):
                 labels[label] = None

@@ -160,7 +160,7 @@ def sampled(
         sizes["episodes"] = nw.col("episode").n_unique()
     size = collected(frame.select(**sizes))[0]
     share = num_rows / max(size["rows"], 1)
-    by_episode = share * size.get("episodes", 0) >= least_episodes
+    by_episode = share * (size.get("episodes") or 0) >= least_episodes
     if share < 1 and by_episode:
         frame = _sample_of_episodes(frame, share, seed)
 
@@ -497,15 +497,22 @@ def _bin_of(value: nw.Expr, bins: Bins) -> nw.Expr:
     Where bins are closed, it is 0 below the first edge, and one more than there are bins above the
     last edge, which belongs to the last bin.
     """
-    first, *others = bins.edges
-    reached = (value >= first).cast(nw.Int64)
     if bins.is_open:
-        for edge in others:
-            reached = reached + (value >= edge).cast(nw.Int64)
-        return reached + 1
-    for edge in others[:-1]:
-        reached = reached + (value >= edge).cast(nw.Int64)
-    return reached + (value > others[-1]).cast(nw.Int64)
+        return _number_reached(value, bins.edges) + 1
+    reached = _number_reached(value, bins.edges[:-1])
+    return reached + (value > bins.edges[-1]).cast(nw.Int64)
+
+
+def _number_reached(value: nw.Expr, edges: Sequence[float]) -> nw.Expr:
+    """How many of the edges a value reaches.
+
+    By halves, because engines go through an expression recursively: a sum of a thousand terms, one
+    after the other, would be too deep for them.
+    """
+    if len(edges) == 1:
+        return (value >= edges[0]).cast(nw.Int64)
+    middle = len(edges) // 2
+    return _number_reached(value, edges[:middle]) + _number_reached(value, edges[middle:])
 
 
 def _order_parts(columns: Columns, schema: Schema) -> dict[str, nw.Expr]:

@@ -11,7 +11,7 @@ own, so the squared error of a tree with leaves :math:`\ell` is
 Leaves are split one at a time, always the one, and at the place, that reduces the error most.
 Differences between the actions of a leaf count more than what follows all of them, because
 decisions rest on them. The number of leaves is the one that predicts rows of *other* units
-(episodes) best.
+(episodes) best, or the smallest that is within one standard error of it.
 
 Where a goal gives each row a utility, the main target is the value of what followed,
 
@@ -167,6 +167,8 @@ class GrowthOptions:
         Prior weight of each action's mean; one record.
     num_folds : int
         Parts of the log for choosing the number of leaves.
+    standard_errors : float
+        How much worse than the best a smaller tree may predict.
     rounds : int
         Rounds of fitted Q iteration.
     discount : float
@@ -189,6 +191,7 @@ class GrowthOptions:
     min_units: int = 5
     shrinkage: float = 1.0
     num_folds: int = 5
+    standard_errors: float = 1.0
     rounds: int = 8
     discount: float = 0.99
     memory: int = 4
@@ -452,7 +455,7 @@ MOST_SWEEPS = 1000
 def _number_of_leaves(
     rows: Rows, targets: FloatArray, first_cuts: Sequence[Cut], options: GrowthOptions
 ) -> int:
-    """The number of leaves that predicts other units best."""
+    """The number of leaves that predicts other units best, or the smallest nearly as good."""
     least = len(first_cuts) + 1
     fold = _folds(rows.unit, options.num_folds)
     if fold.max() < 1:
@@ -468,7 +471,12 @@ def _number_of_leaves(
     longest = max(len(path) for path in paths)
     padded = [np.pad(path, (0, longest - len(path)), mode="edge") for path in paths]
     errors = np.stack(padded)
-    return least + int(errors.mean(axis=0).argmin())
+    mean = errors.mean(axis=0)
+    best = int(mean.argmin())
+    excess = errors - errors[:, [best]]
+    spread = excess.std(axis=0, ddof=1) / np.sqrt(len(errors))
+    is_near = mean <= mean[best] + options.standard_errors * spread
+    return least + int(np.flatnonzero(is_near)[0])
 
 
 def _folds(unit: IntArray, number: int) -> IntArray:

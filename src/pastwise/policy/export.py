@@ -91,6 +91,13 @@ class Export:
     @classmethod
     def of(cls, learner: TransferLearner) -> Export:
         """What a learner has learned, to export."""
+        read_by = learner.columns_
+        if read_by is not None and read_by.encoding is not None:
+            raise ParameterError(
+                "the states of this policy come from an encoder, which only Python runs; learn "
+                "with features= alone for a policy that can be exported"
+            )
+
         policy = learner.fitted_
         regions = learner.regions_
         kinds = _kinds_of_columns(policy.columns, regions)

@@ -122,7 +122,7 @@ def icu_study(
 ) -> IcuResult:
     """Run the study: ``seeds`` logs of each size, and ``patients`` for each method online."""
     from_logs = survey_parts(settings, seeds, seed)
-    online = [partial(_survival_online, name, patients, seed) for name in ONLINE_METHODS]
+    online = [partial(survival_online, name, patients, seed) for name in ONLINE_METHODS]
     parts: list[Part[Any]] = [*from_logs, *online]
     identity = {
         "study": "icu-sepsis",
@@ -136,7 +136,7 @@ def icu_study(
     return IcuResult(transfer, patients, survival)
 
 
-def _survival_online(name: str, patients: int, seed: int) -> list[float]:
+def survival_online(name: str, patients: int, seed: int) -> list[float]:
     """Share of survivors in each tenth of a method's patients."""
     icu = icu_sepsis()
     log = icu.log(icu.rules["expert"], ONLINE_LOG, np.random.default_rng(seed))
