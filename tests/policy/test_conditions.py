@@ -155,3 +155,20 @@ def test_a_goal_as_a_mapping() -> None:
     learner = TransferLearner({"prefer": "mild"})
     learner.fit(log, state="room", action="did", next_state="then")
     assert json.loads(json.dumps(learner.goal.to_dict())) == {"prefer": [["mild", 1.0]]}
+
+
+@pytest.mark.parametrize(
+    ("condition", "preferred"), [("size <= mid", ["small", "mid"]), ("size > mid", ["large"])]
+)
+def test_ordered_categories_are_compared_by_their_order(
+    condition: str, preferred: list[str]
+) -> None:
+    sizes = pd.Categorical(
+        ["small", "large", "mid", "small", "large"], ["small", "mid", "large"], ordered=True
+    )
+    table = pd.DataFrame({"size": sizes, "did": list("xyxyx"), "who": [1] * 5, "t": range(5)})
+    learner = TransferLearner(pw.Goal(prefer=condition))
+    learner.fit(table, state="size", action="did", episode="who", time="t")
+    wanted = learner.ideal_.transition[0, 0] > 0.1
+    labels = learner.counts_.states.labels
+    assert [labels[i] for i in np.flatnonzero(wanted)] == preferred

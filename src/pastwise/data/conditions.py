@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf, isfinite, nextafter
@@ -669,6 +669,36 @@ def _advice_on(text: str, position: int) -> str:
 
 
 # Texts that may be conditions.
+
+
+def with_orders(condition: Condition, orders: Mapping[str, Sequence[object]]) -> Condition:
+    """The condition with comparisons of ordered categories as lists of those that satisfy them.
+
+    Parameters
+    ----------
+    orders : column -> its categories, in their order
+
+    Examples
+    --------
+    >>> print(with_orders(parse_condition("size <= mid"), {"size": ["small", "mid", "large"]}))
+    size in (small, mid)
+    """
+    if isinstance(condition, Not):
+        return Not(with_orders(condition.operand, orders))
+    if isinstance(condition, (And, Or)):
+        operands = tuple(with_orders(operand, orders) for operand in condition.operands)
+        return type(condition)(operands)
+    if not isinstance(condition, Comparison) or condition.operator not in ORDER:
+        return condition
+    categories = list(orders.get(condition.column, ()))
+    if condition.value not in categories:
+        return condition
+    rank = categories.index(condition.value)
+    satisfies = ORDER[condition.operator]
+    members = tuple(str(each) for i, each in enumerate(categories) if satisfies(i, rank))
+    if not members:  # nothing comes before the first category, or after the last
+        return Comparison(condition.column, "not in", tuple(str(each) for each in categories))
+    return Comparison(condition.column, "in", members)
 
 
 def looks_like_condition(text: object) -> bool:

@@ -12,7 +12,13 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
-from pastwise.data.conditions import Condition, as_condition, looks_like_condition, parse_condition
+from pastwise.data.conditions import (
+    Condition,
+    as_condition,
+    looks_like_condition,
+    parse_condition,
+    with_orders,
+)
 from pastwise.data.regions import Categories, Interval, Point, Region
 from pastwise.data.space import Label, Space, key_of, nearest_keys
 from pastwise.errors import ConditionError, GoalError, StraddleError, listed, shown
@@ -53,6 +59,15 @@ class StateFinder:
         for region in self.regions.values():
             names.update(dict.fromkeys(region))
         return tuple(names)
+
+    @cached_property
+    def _orders(self) -> Mapping[str, Sequence[Label]]:
+        """Columns whose categories have an order, with their categories."""
+        return {
+            name: order
+            for name, order in zip(self.states.fields, self.states.orders, strict=False)
+            if order
+        }
 
     # The parts of a goal.
 
@@ -172,7 +187,7 @@ class StateFinder:
                 return None  # rather a label with a slip of the pen
             raise ConditionError(error.problem, error.text, error.position, part) from None
         self._require_columns(part, condition)
-        return condition
+        return with_orders(condition, self._orders)
 
     def _require_columns(self, part: str, condition: Condition) -> None:
         """Refuse a condition on columns that the states were not made of."""
