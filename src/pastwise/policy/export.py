@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from pastwise import __version__
 from pastwise._files import replacing
 from pastwise.data.regions import Anything, Categories, Interval, Missing, Point, Region, Values
-from pastwise.data.space import Label, key_of, labels_of_one_type
+from pastwise.data.space import Label, key_of, labels_of_one_type, shortest_text
 from pastwise.errors import ParameterError
 from pastwise.logs.columns import Columns
 from pastwise.policy.learner import TransferLearner
@@ -232,8 +232,8 @@ def values_to_dict(values: Values) -> dict[str, Any]:
 def words_of(values: Values | None) -> str:
     """What a column may hold, in words.
 
-    >>> words_of(Interval(0.0, 1.5)), words_of(Point("A")), words_of(Interval(low=2.0))
-    ('>= 0, < 1.5', 'A', '>= 2')
+    >>> words_of(Interval(0.0, 5.57)), words_of(Point("A")), words_of(Interval(low=2.0))
+    ('>= 0, < 5.57', 'A', '>= 2')
     """
     text = "any"
     if isinstance(values, Point):
@@ -241,9 +241,9 @@ def words_of(values: Values | None) -> str:
     elif isinstance(values, Interval):
         parts = []
         if isfinite(values.low):
-            parts.append(f"{'>=' if values.low_closed else '>'} {values.low:.17g}")
+            parts.append(f"{'>=' if values.low_closed else '>'} {shortest_text(values.low)}")
         if isfinite(values.high):
-            parts.append(f"{'<=' if values.high_closed else '<'} {values.high:.17g}")
+            parts.append(f"{'<=' if values.high_closed else '<'} {shortest_text(values.high)}")
         text = ", ".join(parts) or "any number"
     elif isinstance(values, Categories):
         names = ", ".join(sorted(key_of(value) for value in values.values))
