@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from pastwise import Columns, Goal, LogWarning, TransferLearner, count_transitions, load
 from pastwise.data.partition import Partition
+from pastwise.data.regions import Interval
 from pastwise.errors import ConditionError, LogError, ParameterError
 from pastwise.logs import growth
 from pastwise.logs.encoders import KMeans
@@ -352,3 +353,16 @@ def test_a_thousand_bins_are_counted() -> None:
     counts = count_transitions(log, "x", "a", "then", bins={"x": 1000})
     assert len(counts.states) == 1000
     assert set(counts.records.tolist()) == {2}
+
+
+def test_a_goal_may_join_labels_and_features(wards: dict[str, list[Any]]) -> None:
+    table = {**wards, "ward": ["a" if who % 2 else "b" for who in wards["who"]]}
+    learner = TransferLearner(Goal(prefer="ward == a and level < 2.345"))
+    learner.fit(table, state="ward", features=["level"], **ORDER)
+    wanted = learner.ideal_.transition[0, 0] > 1e-4
+    regions = learner.regions_
+    for is_wanted, label in zip(wanted.tolist(), learner.counts_.states.labels, strict=True):
+        level = regions[label]["level"]
+        assert isinstance(level, Interval)
+        assert level.high <= 2.345 or level.low >= 2.345
+        assert is_wanted == (regions[label]["ward"].contains("a") and level.high <= 2.345)

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf, isfinite, nextafter
@@ -669,6 +669,24 @@ def _advice_on(text: str, position: int) -> str:
 
 
 # Texts that may be conditions.
+
+
+def about(conditions: Iterable[Condition], columns: Collection[str]) -> list[Condition]:
+    """What must be decided by these columns to decide the conditions.
+
+    A condition on these columns alone is one; of a condition on others as well, each comparison of
+    these columns is.
+
+    >>> print(*about([parse_condition("ward == A and lactate < 2")], ["lactate"]))
+    lactate < 2
+    """
+    found: list[Condition] = []
+    for condition in conditions:
+        if set(condition.columns) <= set(columns):
+            found.append(condition)
+        else:
+            found += [atom for atom in condition.atoms() if atom.column in columns]
+    return found
 
 
 def with_orders(condition: Condition, orders: Mapping[str, Sequence[object]]) -> Condition:

@@ -27,6 +27,7 @@ from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray
 from pastwise.data.conditions import (
     Comparison,
     Condition,
+    about,
     column_text,
     literal_text,
 )
@@ -442,7 +443,7 @@ class Partition:
     def cut_for(self, conditions: Iterable[Condition]) -> Partition:
         """The partition with leaves cut so that each decides every condition.
 
-        Conditions on other columns than the features are ignored.
+        Comparisons of other columns than the features are ignored.
 
         >>> from pastwise.data.conditions import parse_condition
         >>> partition = Partition((Feature("wage", "number"),))
@@ -450,7 +451,7 @@ class Partition:
         ('wage < 2', 'wage >= 2')
         """
         places = {feature.name: place for place, feature in enumerate(self.features)}
-        stated = [each for each in conditions if set(each.columns) <= set(places)]
+        stated = about(conditions, places)
 
         # Rebuild the tree from left to right, and cut each leaf as long as that is needed.
         builder = TreeBuilder()

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray
-from pastwise.data.conditions import Condition, as_condition, parse_condition
+from pastwise.data.conditions import Condition, about, as_condition, parse_condition
 from pastwise.data.partition import ROOT, Feature, Partition, Split, TreeBuilder
 from pastwise.data.space import Label, Space
 from pastwise.errors import ConditionError, LogError, ParameterError, PastwiseError
@@ -85,7 +85,7 @@ def _conditions_of(goal: Goal | None, columns: Columns) -> list[Condition]:
             conditions.append(condition)
     if goal is not None:
         conditions += goal.conditions()
-    return [each for each in conditions if set(each.columns) <= set(columns.features)]
+    return about(conditions, columns.features)
 
 
 def learn_partition(
