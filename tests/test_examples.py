@@ -94,7 +94,7 @@ def test_small_classes_help_the_weakest_children_most(tmp_path: Path) -> None:
     assert weakest[3].split()[0] == "small"
     assert float(weakest[3].split()[-1]) > 0.9
     assert max(gains[:2]) == max(gains)
-    assert "regular+aide" in printed.split("cannot be told from none")[1].splitlines()[0]
+    assert "regular+aide" in printed.split("cannot be distinguished from none")[1].splitlines()[0]
     assert "is better than what was done" in printed
 
 
@@ -107,7 +107,7 @@ def test_the_wages_of_other_men_judge_the_rule(tmp_path: Path) -> None:
 def test_no_effect_is_claimed_for_a_drug_without_one(tmp_path: Path) -> None:
     printed = run_example("liver", tmp_path, {"values.png"})
     assert "learned by TL_foresight from 290 records" in printed
-    assert "cannot be told from none" in printed
+    assert "cannot be distinguished from none" in printed
     assert "not distinguishable from what was done" in printed
 
 

@@ -29,17 +29,18 @@ def two_actions(effect: float, number: int = 1000, seed: int = 0) -> dict[str, A
     return {"s": state, "a": action, "n": np.where(rng.random(number) < chance, "up", "down")}
 
 
-def test_an_effect_that_cannot_be_told_from_none_is_found() -> None:
+def test_an_effect_that_cannot_be_distinguished_from_none_is_found() -> None:
     columns = Columns.of(**COLUMNS)
     (finding,) = validate_log(two_actions(effect=0.0), columns).findings
     assert finding.code == "no-effect"
-    assert "2 actions cannot be told from none (test at 5 %): push, wait" in finding.message
+    message = "2 actions cannot be distinguished from none (test at 5 %): push, wait"
+    assert message in finding.message
     assert codes(two_actions(effect=0.25)) == []
     assert codes(two_actions(effect=0.0, number=150)) == []  # too few records to say so
 
 
 def test_learning_warns_of_actions_without_effect() -> None:
-    with pytest.warns(LogWarning, match="cannot be told from none"):
+    with pytest.warns(LogWarning, match="cannot be distinguished from none"):
         TransferLearner(Goal(prefer="up")).fit(two_actions(effect=0.0), **COLUMNS)
 
 

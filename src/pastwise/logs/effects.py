@@ -6,8 +6,8 @@ Two of them concern actions.
 action. If that removes nearly all errors of predicting the most frequent next state of the log
 (Goodman and Kruskal's :math:`\lambda`), the action seems to record the outcome.
 
-*An effect that cannot be told from none.* Within each state the next states of an action are
-compared with those of all other actions there, by Pearson's statistic of a table of two rows,
+*An effect that cannot be distinguished from none.* Within each state the next states of an action
+are compared with those of all other actions there, by Pearson's statistic of a table of two rows,
 
 .. math::  X^2 = \frac{n^2}{m (n - m)} \Bigl( \sum_k \frac{x_k^2}{t_k} - \frac{m^2}{n} \Bigr)
 
@@ -165,7 +165,7 @@ def _without_effect(
     min_records : int
         Records that an action needs, in states in which others were taken as well: a hundred show
         a difference of 0.15 between two probabilities in two of three cases. With fewer, hardly
-        any effect could be told from none.
+        any effect could be distinguished from none.
     """
     p_values, records = effect_test(counts)
     found = np.flatnonzero((records >= min_records) & (p_values > level))

@@ -205,7 +205,7 @@ _KINDS = (
         "no-effect",
         "Actions with at least 100 records whose next states do not differ from those of the other "
         "actions in the same states, by a test at the level of 5 %. The records are counted.",
-        "the effect of {actions} cannot be told from none (test at {level}): {names}",
+        "the effect of {actions} cannot be distinguished from none (test at {level}): {names}",
         "The log does not show that it matters whether these actions are taken; states that say "
         "more about the system, or more records, may show it",
     ),
