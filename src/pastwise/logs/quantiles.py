@@ -96,6 +96,7 @@ def _numbers_of_bins(columns: Columns, spreads: Mapping[str, Spread]) -> dict[st
 def _automatic(spreads: Mapping[str, Spread], names: list[str]) -> int:
     """How many bins suit the records, by the rule of the module's docstring."""
     records = min(spreads[name].number for name in names)
+    # The root of a whole power may be rounded down to just below a whole number.
     suitable = int((records / RECORDS_PER_BIN) ** (1 / len(names)) + 1e-9)
     return max(FEWEST, min(MOST, suitable))
 

@@ -36,6 +36,15 @@ import numpy as np
 
 from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray
 
+MOST_CATEGORY_TARGETS = 8
+"""Categories of one feature that are targets, the most frequent ones."""
+
+PRIOR_RECORDS = 5.0
+"""Records of the leaf's mean that the value of each action begins with."""
+
+MOST_SWEEPS = 1000
+"""Sweeps of value iteration; with the default discount it settles in fewer."""
+
 
 @dataclass(frozen=True, eq=False)
 class Axis:
@@ -364,10 +373,6 @@ FULL_CHANGES = 0.1
 """Share of the records in which a feature changes its bin, from which on it counts in full."""
 
 
-MOST_CATEGORY_TARGETS = 8
-"""Categories of one feature that are targets, the most frequent ones."""
-
-
 def _standardised(rows: Rows, columns: FloatArray) -> FloatArray:
     """Columns around the means of actions, divided by their standard deviation: [N, D]."""
     totals = np.bincount(rows.action, rows.weight, minlength=rows.num_actions)
@@ -443,10 +448,6 @@ def _leaf_values(
         if change < 1e-6 * max(1.0, np.abs(value).max()):
             break
     return value
-
-
-PRIOR_RECORDS = 5.0
-MOST_SWEEPS = 1000
 
 
 # The number of leaves.
