@@ -219,6 +219,20 @@ class ConflictError(FileError):
     """A file was changed by somebody else since it was read; nothing was written."""
 
 
+class StoreError(PastwiseError, OSError):
+    """The database of the service cannot be read or written.
+
+    Attributes
+    ----------
+    full : bool
+        Whether the disk is full; freeing space helps.
+    """
+
+    def __init__(self, message: str, *, full: bool = False) -> None:
+        super().__init__(message)
+        self.full = full
+
+
 class WorkerError(PastwiseError, ChildProcessError):
     """A process of a study died."""
 

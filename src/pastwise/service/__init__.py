@@ -1,0 +1,1 @@
+"""The decision service: decide and learn over HTTP, and lose nothing."""

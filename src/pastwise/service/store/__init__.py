@@ -1,0 +1,1 @@
+"""Where the service keeps what happened: SQLite in a folder, or PostgreSQL."""
