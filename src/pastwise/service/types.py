@@ -325,12 +325,19 @@ class ReplayRequest(Request):
 
 
 class ReplayView(View):
-    """Result of a replay from the policy file through all events."""
+    """Result of a replay from the policy file through all events.
+
+    Attributes
+    ----------
+    difference : str, optional
+        The first event that came out otherwise, and how.
+    """
 
     events: int
     state_hash: str
     equal: bool
     seconds: float
+    difference: str | None = None
 
 
 # Work in the background.

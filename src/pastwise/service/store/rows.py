@@ -66,7 +66,7 @@ class DecisionRow(NamedTuple):
 
 
 class OutcomeRow(NamedTuple):
-    """What followed a decision."""
+    """What followed a decision; ``evidence`` is the revision that was answered."""
 
     policy: str
     seq: int
@@ -74,6 +74,7 @@ class OutcomeRow(NamedTuple):
     next_state: str | None
     reward: float | None
     status: str
+    evidence: int
     token: str
     at: int
     reported_at: int | None
