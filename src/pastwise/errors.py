@@ -8,7 +8,7 @@ Each error is also the built-in exception that a Python user would expect.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import islice
 
 MOST_CHARACTERS = 2000
@@ -243,6 +243,41 @@ class NotFittedError(PastwiseError, ValueError, AttributeError):
 
 class MissingDependencyError(PastwiseError, ImportError):
     """An optional library is not installed."""
+
+
+class ServiceError(PastwiseError):
+    """A decision service refused a request.
+
+    Attributes
+    ----------
+    status : int
+        HTTP status; 0 if nothing was answered.
+    slug : str
+        Kind of the problem, such as ``"unknown-label"``; empty if the answer has none.
+    members : mapping
+        All members of the problem, such as ``errors`` with pointers and similar labels, and
+        ``request_id``.
+    retry_after : float
+        Seconds after which the service suggests another attempt; 0 if it does not.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        status: int = 0,
+        slug: str = "",
+        members: Mapping[str, object] | None = None,
+        retry_after: float = 0.0,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.slug = slug
+        self.members = members or {}
+        self.retry_after = retry_after
+
+
+class UnreachableError(ServiceError, ConnectionError):
+    """A decision service did not answer, or its answer was lost on the way."""
 
 
 class LogWarning(UserWarning):

@@ -1,0 +1,260 @@
+"""The client against servers that misbehave: nothing is decided twice, and every end is stated."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pastwise.errors import ParameterError, ServiceError, UnreachableError
+from pastwise.service.client import Client
+
+DECISION = {
+    "decision_id": "019a2f3e-7c1b-7d0a-9f55-3b1c0e4a7d21",
+    "action": "heat",
+    "propensity": 0.60605,
+    "policy": "thermostat",
+    "policy_version": 3,
+    "evidence": 3840,
+    "mode": "live",
+    "support": {"records": 87, "similarity": 33.0, "weak": False},
+    "outcome_due": "2026-11-01T21:00:00Z",
+    "a_member_of_a_later_version": 1,
+}
+
+
+@dataclass
+class Answer:
+    """What the server does with one request; without a status it drops the connection."""
+
+    status: int | None = None
+    body: dict[str, object] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def content(self) -> bytes:
+        return json.dumps(self.body).encode()
+
+
+def refusal(status: int, slug: str, **headers: str) -> Answer:
+    """A problem as the service answers it."""
+    body = {"type": f"/problems/{slug}", "title": slug, "status": status, "detail": "not now"}
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Answer(status, body, {"Content-Type": "application/problem+json", **names})
+
+
+DROP = Answer()
+DECIDED = Answer(201, DECISION)
+
+
+@dataclass
+class Seen:
+    """A request as it arrived."""
+
+    method: str
+    path: str
+    key: str | None
+    token: str | None
+    body: object
+
+
+class Misbehaving(ThreadingHTTPServer):
+    """Answers as scripted, one request after the other, and remembers what it was sent."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.script: list[Answer] = []
+        self.seen: list[Seen] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection of the server."""
+
+    protocol_version = "HTTP/1.1"
+    server: Misbehaving
+
+    def answer(self) -> None:
+        content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = json.loads(content) if content else None
+        key = self.headers.get("Idempotency-Key")
+        token = self.headers.get("Authorization")
+        self.server.seen.append(Seen(self.command, self.path, key, token, body))
+        answer = self.server.script.pop(0)
+        if answer.status is None:
+            self.connection.shutdown(socket.SHUT_RDWR)
+            self.close_connection = True
+            return
+        self.send_response(answer.status)
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(answer.content)))
+        self.end_headers()
+        self.wfile.write(answer.content)
+
+    do_GET = answer  # noqa: N815
+    do_POST = answer  # noqa: N815
+
+    def log_message(self, *args: object) -> None:
+        """Nothing: the test prints what matters."""
+
+
+@pytest.fixture
+def server() -> Iterator[Misbehaving]:
+    with Misbehaving() as running:
+        thread = Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def client(server: Misbehaving) -> Iterator[Client]:
+    with Client(server.url, "pw_secret\n", first_wait=0.001) as made:
+        yield made
+
+
+def test_a_decision_is_returned_with_its_types(server: Misbehaving, client: Client) -> None:
+    server.script = [DECIDED]
+    decision = client.decide("thermostat", "cool", allowed=["heat", "idle"])
+    assert decision.action == "heat"
+    assert decision.propensity == 0.60605
+    assert decision.support.records == 87
+    (seen,) = server.seen
+    assert (seen.method, seen.path) == ("POST", "/v1/policies/thermostat/decide")
+    assert seen.token == "Bearer pw_secret"
+    assert isinstance(seen.body, dict)
+    assert seen.body["state"] == "cool"
+    assert seen.body["allowed"] == ["heat", "idle"]
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        DROP,
+        refusal(429, "rate-limited", Retry_After="0"),
+        Answer(502),
+        refusal(503, "starting"),
+        refusal(503, "store-unavailable"),
+        refusal(503, "not-leader"),
+        Answer(504),
+        refusal(507, "disk-full"),
+    ],
+    ids=lambda answer: str(answer.status),
+)
+def test_a_passing_trouble_is_repeated_with_the_same_key(
+    server: Misbehaving, client: Client, trouble: Answer
+) -> None:
+    server.script = [trouble, trouble, DECIDED]
+    client.decide("thermostat", {"room": 17.5})
+    first, *others = server.seen
+    assert first.key
+    assert others == [first, first]
+
+
+def test_every_decision_has_a_key_of_its_own_unless_one_is_given(
+    server: Misbehaving, client: Client
+) -> None:
+    server.script = [DECIDED, DECIDED, DECIDED]
+    client.decide("thermostat", "cool")
+    client.decide("thermostat", "cool")
+    client.decide("thermostat", "cool", key="job 17")
+    first, second, third = (seen.key for seen in server.seen)
+    assert first != second
+    assert third == "job 17"
+
+
+def test_the_service_is_waited_for_as_it_requests(
+    server: Misbehaving, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr("time.sleep", waits.append)
+    server.script = [refusal(429, "rate-limited", Retry_After="7"), DECIDED]
+    client.decide("thermostat", "cool")
+    assert waits == [7.0]
+
+
+def test_a_wait_that_is_too_long_is_not_begun(server: Misbehaving, client: Client) -> None:
+    server.script = [refusal(503, "stopping", Retry_After="3600")]
+    with pytest.raises(ServiceError) as error:
+        client.decide("thermostat", "cool")
+    assert error.value.retry_after == 3600
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "slug"),
+    [(401, "token-invalid"), (409, "outcome-conflict"), (500, "bug"), (503, "paused")],
+)
+def test_what_repeating_cannot_mend_is_raised_at_once(
+    server: Misbehaving, client: Client, status: int, slug: str
+) -> None:
+    server.script = [refusal(status, slug)]
+    with pytest.raises(ServiceError, match=f"{slug}: not now") as error:
+        client.outcome("019a", "comfortable")
+    assert (error.value.status, error.value.slug) == (status, slug)
+    assert len(server.seen) == 1
+
+
+def test_a_problem_keeps_its_pointers(server: Misbehaving, client: Client) -> None:
+    answer = refusal(422, "unknown-label")
+    parts = [{"pointer": "/state", "code": "unknown-label", "detail": "", "near": ["cool"]}]
+    answer.body["errors"] = parts
+    server.script = [answer]
+    with pytest.raises(ServiceError) as error:
+        client.decide("thermostat", "kool")
+    assert error.value.members["errors"] == parts
+
+
+def test_the_client_gives_up_after_its_retries(server: Misbehaving) -> None:
+    server.script = [DROP] * 4
+    with (
+        Client(server.url, "pw_secret", retries=3, first_wait=0.001) as client,
+        pytest.raises(UnreachableError, match="is the service running"),
+    ):
+        client.decide("thermostat", "cool")
+    assert len(server.seen) == 4
+
+
+def test_nobody_listens(server: Misbehaving) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+        with (
+            Client(url, "pw_secret", retries=1, first_wait=0.001) as client,
+            pytest.raises(ConnectionError, match=url),
+        ):
+            client.policy("thermostat")
+
+
+def test_names_and_values_travel_as_they_are(server: Misbehaving, client: Client) -> None:
+    server.script = [DECIDED, Answer(200, {"status": "learned", "evidence": 1})]
+    row: dict[str, Any] = {"room": np.float64(17.5), "floor": np.int64(3), "name": None}
+    client.decide("a/b ?", row)
+    client.outcome("x/y", 18.0, reward=0.5)
+    decide, outcome = server.seen
+    assert decide.path == "/v1/policies/a%2Fb%20%3F/decide"
+    assert isinstance(decide.body, dict)
+    assert decide.body["state"] == {"room": 17.5, "floor": 3, "name": None}
+    assert outcome.path == "/v1/decisions/x%2Fy/outcome"
+    assert isinstance(outcome.body, dict)
+    assert outcome.body["next_state"] == 18.0
+    assert outcome.body["reward"] == 0.5
+
+
+def test_an_address_without_a_scheme_is_refused() -> None:
+    with pytest.raises(ParameterError, match="http"):
+        Client("localhost:8765", "pw_secret")
