@@ -1,0 +1,57 @@
+"""The files of deploy/ pass the linters of their formats and name what the service has."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pastwise.service.metrics import Metrics
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+YAML = ("compose.yaml", "prometheus.yml", "alerts.yaml")
+
+
+def accepted(*command: str | Path) -> None:
+    """Run a linter of this environment, which must not object."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def tool(name: str) -> Path:
+    """A program that was installed next to this interpreter."""
+    return Path(sys.executable).with_name(name)
+
+
+def test_dockerfile_follows_the_practices_of_hadolint() -> None:
+    accepted(tool("hadolint"), DEPLOY / "Dockerfile")
+
+
+@pytest.mark.parametrize("name", YAML)
+def test_yaml_is_tidy(name: str) -> None:
+    rules = "{extends: default, rules: {document-start: disable, line-length: {max: 100}}}"
+    accepted(sys.executable, "-m", "yamllint", "--strict", "-d", rules, DEPLOY / name)
+
+
+def test_compose_file_follows_its_specification() -> None:
+    schema = "vendor.compose-spec"
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema]
+    accepted(*command, DEPLOY / "compose.yaml")
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="needs promtool (Debian: prometheus)")
+def test_prometheus_reads_its_files(tmp_path: Path) -> None:
+    for name in ("prometheus.yml", "alerts.yaml"):
+        shutil.copy(DEPLOY / name, tmp_path)
+    tmp_path.joinpath("metrics.token").write_text("pw_token")
+    accepted("promtool", "check", "config", tmp_path / "prometheus.yml")
+
+
+def test_alerts_look_at_metrics_that_the_service_has() -> None:
+    alerts = (DEPLOY / "alerts.yaml").read_text(encoding="utf-8")
+    named = {name.removesuffix("_bucket") for name in re.findall(r"pastwise_[a-z_]+", alerts)}
+    exported = {metric.name for metric in vars(Metrics()).values()}
+    assert named <= exported
+    assert len(named) >= 5
