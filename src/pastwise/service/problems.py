@@ -44,6 +44,11 @@ PROBLEMS: dict[str, ProblemKind] = {
         "The body is not JSON in UTF-8, is nested too deeply, or a header or a query parameter "
         "cannot be read. The detail says where.",
     ),
+    "length-mismatch": ProblemKind(
+        400,
+        "the body is not as long as announced",
+        "More or fewer bytes arrived than Content-Length announced. Send the file again.",
+    ),
     "idempotency-key-missing": ProblemKind(
         400,
         "this token needs an idempotency key",
