@@ -7,7 +7,7 @@ what was committed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Protocol
@@ -36,9 +36,13 @@ class Store(Protocol):
     ----------
     reads_are_quick : bool
         Whether a look-up takes microseconds, so that an event loop may wait for it.
+    on_commit : callable or None
+        Called by the writer thread after each commit with the number of writes and the seconds it
+        took; it must not raise.
     """
 
     reads_are_quick: bool
+    on_commit: Callable[[int, float], None] | None
 
     # Writing
 

@@ -128,7 +128,10 @@ class AuditRow(NamedTuple):
 
 
 class RemovalRow(NamedTuple):
-    """Retention removed decisions that were made before ``before``, none with a higher ``seq``."""
+    """Retention removed decisions that were made before ``before``; ``file`` holds them.
+
+    ``seq`` is the highest number of what was removed.
+    """
 
     policy: str
     seq: int
@@ -219,7 +222,7 @@ class Insert(NamedTuple):
 class Replace(NamedTuple):
     """Add a row, or replace the one with its key."""
 
-    row: PolicyRow | TokenRow
+    row: PolicyRow | TokenRow | SnapshotRow | RemovalRow
 
 
 class CloseDecision(NamedTuple):
@@ -247,10 +250,10 @@ class DeleteSnapshots(NamedTuple):
 
 
 class ForgetContext(NamedTuple):
-    """Remove context and raw features of decisions that were made before a time."""
+    """Remove the context of a decision."""
 
     policy: str
-    before: int
+    seq: int
 
 
 class RemoveDecision(NamedTuple):
