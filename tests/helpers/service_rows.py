@@ -56,6 +56,7 @@ def outcome(seq: int, of_seq: int, policy: str = POLICY, **changes: Any) -> Outc
         token="t1",
         at=START + 1000 * seq,
         reported_at=None,
+        evidence=1,
     )
     return row._replace(**changes)
 

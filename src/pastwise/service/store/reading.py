@@ -51,8 +51,8 @@ select seq, 'decision', id, version, evidence, state, action, propensity, allowe
 from decision where policy = ? and seq > ? and seq <= ?
 """
 OUTCOME_ITEMS = """
-select o.seq, 'outcome', o.decision, d.version, null, d.state, coalesce(d.taken, d.action), null,
-    null, null, d.mode, o.status, o.next_state, o.reward, null, o.at
+select o.seq, 'outcome', o.decision, d.version, o.evidence, d.state, coalesce(d.taken, d.action),
+    null, null, null, d.mode, o.status, o.next_state, o.reward, null, o.at
 from outcome o left join decision d on d.id = o.decision
 where o.policy = ? and o.seq > ? and o.seq <= ?
 """

@@ -160,8 +160,8 @@ class HistoryItem(NamedTuple):
     ``kind`` is ``"decision"``, ``"outcome"`` or the kind of an event. Outcomes, and events that are
     about a decision, come with its ``version``, ``state`` and ``action`` (the one that was taken,
     where another was reported), and events with its ``next_state`` and ``reward``, where an outcome
-    was reported. What does not apply is None. ``status`` is the outcome's own; of decisions, the
-    present one.
+    was reported. What does not apply is None. ``evidence`` and ``status`` are those of the decision
+    or outcome itself; the status of a decision is the present one.
     """
 
     seq: int

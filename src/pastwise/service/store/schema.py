@@ -106,6 +106,7 @@ create table outcome (
     next_state text,
     reward {real},
     status text not null,
+    evidence {integer} not null,
     token text not null,
     at {integer} not null,
     reported_at {integer},
