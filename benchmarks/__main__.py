@@ -25,10 +25,12 @@ JOBS = (
     "known_optima",
     "large_systems",
     "foresight",
+    "service",
+    "service_crash",
 )
 """Modules with a function ``measure(scale) -> sections``."""
 
-LONG = ("foresight",)
+LONG = ("foresight", "service", "service_crash")
 """Those that are run only with ``--full``, or when they are named."""
 
 REPORT = Path(__file__).parent / "REPORT.md"

@@ -7,6 +7,9 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.stats import beta
+
 from benchmarks.peers.offline import (
     certainty_equivalence,
     estimated_behaviour,
@@ -16,9 +19,6 @@ from benchmarks.peers.offline import (
     soft_spibb,
     spibb,
 )
-from scipy.integrate import quad
-from scipy.stats import beta
-
 from pastwise._numerics.arrays import FloatArray, IntArray
 
 DISCOUNT = 0.9

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from benchmarks.peers.planners import NUMPY_PEERS, OURS, page
 from benchmarks.peers.sampling import PosteriorSampling, count_tensor
-
 from pastwise._numerics.streams import Streams
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import Space

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -165,16 +166,27 @@ def test_a_passing_trouble_is_repeated_with_the_same_key(
     assert others == [first, first]
 
 
+def test_a_change_whose_answer_was_lost_is_not_repeated(
+    server: Misbehaving, client: Client, tmp_path: Path
+) -> None:
+    file = tmp_path / "policy.safetensors"
+    file.write_bytes(b"{}")
+    server.script = [refusal(503, "starting"), DROP]
+    with pytest.raises(UnreachableError):
+        client.add_version("thermostat", file)
+    assert [seen.path for seen in server.seen] == ["/v1/policies/thermostat/versions?note="] * 2
+
+
 def test_every_decision_has_a_key_of_its_own_unless_one_is_given(
     server: Misbehaving, client: Client
 ) -> None:
     server.script = [DECIDED, DECIDED, DECIDED]
     client.decide("thermostat", "cool")
     client.decide("thermostat", "cool")
-    client.decide("thermostat", "cool", key="job 17")
+    client.decide("thermostat", "cool", key="job-17")
     first, second, third = (seen.key for seen in server.seen)
     assert first != second
-    assert third == "job 17"
+    assert third == "job-17"
 
 
 def test_the_service_is_waited_for_as_it_requests(

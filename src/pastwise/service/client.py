@@ -1,9 +1,9 @@
 """A client of the decision service that survives its restarts.
 
 A request is repeated where its answer may only be delayed: the connection broke, the service starts
-or stops, its disk is full, or too much was requested at once. Repeating is safe, because nothing is
-done twice: a decision carries an idempotency key, which the client makes once and sends with every
-repetition, and the service takes a repeated outcome as one.
+or stops, its disk is full, or too much was requested at once. No decision is made twice by that: it
+carries an idempotency key, which the client makes once and sends with every repetition. The service
+takes a repeated outcome as one. Changes of policies are repeated only if nothing was done.
 
     with Client("http://127.0.0.1:8765", token) as client:
         decision = client.decide("thermostat", "cool")
@@ -18,7 +18,7 @@ from __future__ import annotations
 import random
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -38,10 +38,12 @@ from pastwise.service.types import (
     DecideRequest,
     DecisionDetail,
     DecisionView,
+    JobView,
     OutcomeRequest,
     OutcomeView,
     PolicySettings,
     PolicyView,
+    ReplayRequest,
     RollbackRequest,
     RuleView,
     StateValue,
@@ -55,8 +57,11 @@ T = TypeVar("T")
 JSON = {"Content-Type": "application/json"}
 FILE = {"Content-Type": "application/octet-stream"}
 
-REPEATED = frozenset({429, 502, 503, 504, 507})
-"""Statuses after which the same request may succeed."""
+NOT_DONE = frozenset({429, 503, 507})
+"""Statuses by which the service says that it did nothing; the same request may succeed later."""
+
+REPEATED = NOT_DONE | {0, 502, 504}
+"""The same, a lost answer (0), and those of proxies, which cannot know."""
 
 
 class Client:
@@ -190,13 +195,13 @@ class Client:
 
     def create(self, policy: str, settings: PolicySettings | None = None) -> PolicyView:
         """Make a policy; without a version it does not decide yet."""
-        return self._send("PUT", _policy(policy), PolicyView, settings or PolicySettings())
+        return self._send_once("PUT", _policy(policy), PolicyView, settings or PolicySettings())
 
     def add_version(self, policy: str, file: str | Path, *, note: str = "") -> VersionView:
         """Upload a policy file as the next version, which is not in use yet."""
         content = Path(file).read_bytes()
         path = f"{_policy(policy)}/versions?{httpx.QueryParams({'note': note})}"
-        return self._send("POST", path, VersionView, content, FILE)
+        return self._send_once("POST", path, VersionView, content, FILE)
 
     def change(self, policy: str, **settings: object) -> PolicyView:
         """Change settings, such as ``mode="live"`` or ``version=2``.
@@ -206,25 +211,41 @@ class Client:
         """
         current = self.policy(policy)
         headers = {**JSON, "If-Match": f'"{current.etag}"'}
-        return self._send("PATCH", _policy(policy), PolicyView, settings, headers)
+        return self._send_once("PATCH", _policy(policy), PolicyView, settings, headers)
 
     def rollback(self, policy: str, to: int, *, reason: str = "") -> PolicyView:
         """Return to an older version, which continues from what it had learned."""
         request = RollbackRequest(to=to, reason=reason)
-        return self._send("POST", f"{_policy(policy)}/rollback", PolicyView, request)
+        return self._send_once("POST", f"{_policy(policy)}/rollback", PolicyView, request)
 
     def policy(self, policy: str) -> PolicyView:
         """Settings of a policy, the version in use and its evidence."""
         return self._send("GET", _policy(policy), PolicyView)
 
-    def rule(self, policy: str, state: str) -> RuleView:
-        """Probability of each action in a state, by the state's label; no decision is made."""
-        path = f"{_policy(policy)}/rule?{httpx.QueryParams({'state': state})}"
+    def rule(self, policy: str, state: StateValue) -> RuleView:
+        """Probability of each action in a state; no decision is made."""
+        text = state if isinstance(state, str) else _encoded(state).decode()
+        path = f"{_policy(policy)}/rule?{httpx.QueryParams({'state': text})}"
         return self._send("GET", path, RuleView)
 
     def monitor(self, policy: str) -> dict[str, object]:
         """Decisions, outcomes, share of time as wanted, and whether the world has changed."""
         return self._send("GET", f"{_policy(policy)}/monitor", dict[str, object])
+
+    # Jobs: work of the service in the background.
+
+    def replay(self, policy: str) -> JobView:
+        """Start to prove that the stored events lead to the decisions that were made."""
+        request = ReplayRequest()
+        return self._send_once("POST", f"{_policy(policy)}/replay", JobView, request)
+
+    def finished(self, job: str, *, every: float = 0.2) -> JobView:
+        """Wait for the end of a job; look ``every`` so many seconds."""
+        while True:
+            view = self._send("GET", f"/v1/jobs/{_quoted(job)}", JobView)
+            if view.state not in ("queued", "running"):
+                return view
+            time.sleep(every)
 
     # Transport.
 
@@ -235,11 +256,18 @@ class Client:
         kind: type[T],
         body: object = None,
         headers: Mapping[str, str] = JSON,
+        repeated: Set[int] = REPEATED,
     ) -> T:
-        """Send a request until it is answered; return the answer, or raise what is wrong."""
+        """Send a request until it is answered; return the answer, or raise what is wrong.
+
+        Parameters
+        ----------
+        repeated : set of int
+            Statuses after which the request is sent again; 0 is that of a lost answer.
+        """
         content = body if isinstance(body, bytes) else None
         if body is not None and content is None:
-            content = msgspec.json.encode(body, enc_hook=_plain)
+            content = _encoded(body)
 
         attempt = 0
         while True:
@@ -247,12 +275,23 @@ class Client:
                 answer = self._attempt(method, path, content, headers)
             except ServiceError as error:
                 wait = self._wait(error, attempt)
-                if wait is None:
+                if wait is None or error.status not in repeated:
                     raise
                 time.sleep(wait)
                 attempt += 1
             else:
                 return msgspec.json.decode(answer, type=kind)
+
+    def _send_once(
+        self,
+        method: str,
+        path: str,
+        kind: type[T],
+        body: object,
+        headers: Mapping[str, str] = JSON,
+    ) -> T:
+        """Send a request that has an effect each time: it is repeated only if it had none."""
+        return self._send(method, path, kind, body, headers, NOT_DONE)
 
     def _attempt(
         self, method: str, path: str, content: bytes | None, headers: Mapping[str, str]
@@ -272,8 +311,7 @@ class Client:
     def _wait(self, error: ServiceError, attempt: int) -> float | None:
         """Seconds until the next attempt; None if there should be none."""
         # A policy that an operator paused stays so for longer than a program should wait.
-        is_passing = isinstance(error, UnreachableError) or error.status in REPEATED
-        if not is_passing or error.slug == "paused" or attempt == self.retries:
+        if attempt == self.retries or error.slug == "paused":
             return None
         if error.retry_after > self.longest_wait:
             return None
@@ -281,6 +319,11 @@ class Client:
         # Clients that were cut off together do not come back together.
         backoff = self.first_wait * 2.0**attempt * random.uniform(0.5, 1.0)
         return max(backoff, error.retry_after)
+
+
+def _encoded(body: object) -> bytes:
+    """A body as JSON."""
+    return msgspec.json.encode(body, enc_hook=_plain)
 
 
 def _policy(name: str) -> str:

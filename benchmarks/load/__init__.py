@@ -1,0 +1,1 @@
+"""Load on HTTP servers by k6, the servers, and what they use of the machine."""
