@@ -22,6 +22,7 @@ from .goals.goal import Goal
 from .logs.columns import Columns
 from .logs.read import count_transitions
 from .logs.validate import validate_log
+from .policy.choice import Choice
 from .policy.file import load_counts, merge_counts, save_counts
 from .policy.learner import TransferLearner, load
 from .policy.live import LivePolicy
@@ -30,6 +31,7 @@ from .policy.rule import Rule
 __version__: str
 
 __all__ = [
+    "Choice",
     "Columns",
     "Evaluation",
     "Goal",

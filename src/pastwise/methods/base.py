@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
@@ -173,6 +173,45 @@ class LiveRows(Protocol):
     def observe(self, state: int, action: int, next_state: int) -> None:
         """Learn from one record."""
         ...
+
+
+@runtime_checkable
+class StoredRows(LiveRows, Protocol):
+    """`LiveRows` that a snapshot can hold: they depend on nothing but the rows that changed."""
+
+    def changed(self) -> tuple[IntArray, FloatArray]:
+        """States [R] whose rows records have changed, in ascending order, and these rows [R, A]."""
+        ...
+
+    def restore(self, states: IntArray, rows: FloatArray) -> None:
+        """Take over what `changed` returned."""
+        ...
+
+
+class FixedRows(dict[int, list[float]]):
+    """`StoredRows` of a plan that stays as it is; no record changes them."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__()
+        self._rule = plan.rule
+
+    def __missing__(self, state: int) -> list[float]:
+        """The rule of a state that the loop visits for the first time: [A]."""
+        rule = self._rule[state]
+        require_feasible(rule, np.asarray(state))
+        row: list[float] = rule.tolist()
+        self[state] = row
+        return row
+
+    def observe(self, state: int, action: int, next_state: int) -> None:
+        """Learn nothing."""
+
+    def changed(self) -> tuple[IntArray, FloatArray]:
+        """No row has changed."""
+        return np.empty(0, dtype=np.int64), np.empty((0, self._rule.shape[-1]))
+
+    def restore(self, states: IntArray, rows: FloatArray) -> None:
+        """Nothing is to be done."""
 
 
 class PlannedRows:

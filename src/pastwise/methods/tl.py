@@ -7,6 +7,7 @@ total similarity of the records of each state and action.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -30,7 +31,7 @@ from pastwise.theory.learning import (
 from pastwise.theory.similarity import (
     Similarity,
     normalised_similarity,
-    plain_similarity,  # noqa: F401 (a policy file may name it)
+    plain_similarity,
 )
 
 
@@ -136,10 +137,12 @@ class TL:
 
 
 class LiveEvidence(dict[int, list[float]]):
-    """Evidence and prior of the states that a loop visits, as plain lists: see `LiveRows`.
+    """Evidence and prior of the states that a loop visits, as plain lists: see `StoredRows`.
 
     Where the goal concerns next states only, the similarity of a record is a factor of its next
-    state times a factor of its decision, so an observation is one product and one sum.
+    state times a factor of its decision, so an observation is one product and one sum. Factors
+    come from ``math.exp``: ``numpy.exp`` rounds in another way on another kind of processor, and a
+    stored stream of records must lead to the same numbers everywhere.
     """
 
     def __init__(self, plan: Plan, ideal: IdealModel, similarity: Similarity) -> None:
@@ -151,21 +154,33 @@ class LiveEvidence(dict[int, list[float]]):
         self._decision_factors: dict[int, list[float]] = {}
         self._arrival_factor: list[float] = []
 
+        # Logarithm of the number that a similarity of the library divides the ideal by.
+        self._log_divisor: float | None = None
+        if similarity is normalised_similarity:
+            self._log_divisor = float(ideal.log_peak)
+        elif similarity is plain_similarity:
+            self._log_divisor = 0.0
+
         # The similarity factorises: ln ideal = ln of the next state + ln of the decision.
         is_normalised = similarity is normalised_similarity
         self._factorises = ideal.concerns_next_states_only and is_normalised
         self._any_state = len(ideal.log_rule) == len(ideal.allowed) == 1
         if self._factorises:
             log_arrival = ideal.log_transition[0, 0]
-            self._arrival_factor = np.exp(log_arrival - log_arrival.max()).tolist()
+            log_factor = log_arrival - log_arrival.max()
+            self._arrival_factor = [math.exp(each) for each in log_factor.tolist()]
             self._best_arrival = int(log_arrival.argmax())
 
     def __missing__(self, state: int) -> list[float]:
         """Evidence and prior of a state that the loop visits for the first time: [A]."""
-        prior = self._prior[state if len(self._prior) > 1 else 0]
-        row: list[float] = (self._records[state] + prior).tolist()
+        row: list[float] = self._start_of(np.asarray(state)).tolist()
         self[state] = row
         return row
+
+    def _start_of(self, states: IntArray) -> FloatArray:
+        """Evidence and prior before the first record: [..., A]."""
+        prior = self._prior[states] if len(self._prior) > 1 else self._prior[0]
+        return np.asarray(self._records[states] + prior)
 
     def observe(self, state: int, action: int, next_state: int) -> None:
         """Add the similarity of one record."""
@@ -180,13 +195,31 @@ class LiveEvidence(dict[int, list[float]]):
         """Similarity of each action in a state when the best next state follows: [A]."""
         source = 0 if self._any_state else state
         if source not in self._decision_factors:
-            actions = np.arange(self._ideal.num_actions)
             following = self._best_arrival
-            similarity = normalised_similarity(self._ideal, source, actions, following)
-            self._decision_factors[source] = (similarity * self._ideal.allowed_in(source)).tolist()
+            actions = range(self._ideal.num_actions)
+            factors = [self._similarity_of(source, action, following) for action in actions]
+            self._decision_factors[source] = factors
         self._decision_factors[state] = self._decision_factors[source]
         return self._decision_factors[state]
 
     def _similarity_of(self, state: int, action: int, next_state: int) -> float:
-        similarity = float(self._similarity(self._ideal, state, action, next_state))
-        return similarity * bool(self._ideal.allowed_in(state)[action])
+        """Similarity of one record; zero if the action is forbidden."""
+        if not self._ideal.allowed_in(state)[action]:
+            return 0.0
+        if self._log_divisor is None:
+            return float(self._similarity(self._ideal, state, action, next_state))
+        log_joint = float(self._ideal.log_joint(state, action, next_state))
+        return math.exp(log_joint - self._log_divisor)
+
+    def changed(self) -> tuple[IntArray, FloatArray]:
+        """States [R] whose rows records have changed, in ascending order, and these rows [R, A]."""
+        states = np.array(sorted(self), dtype=np.int64)
+        rows = np.array([self[state] for state in states.tolist()], dtype=np.float64)
+        rows = rows.reshape(len(states), self._records.shape[-1])
+        is_changed = (rows != self._start_of(states)).any(axis=-1)
+        return states[is_changed], rows[is_changed]
+
+    def restore(self, states: IntArray, rows: FloatArray) -> None:
+        """Take over what `changed` returned."""
+        self.clear()
+        self.update(zip(states.tolist(), rows.tolist(), strict=True))

@@ -17,7 +17,7 @@ class Choice(NamedTuple):
 
 
 def conditioned(
-    weights: Sequence[float], is_possible: Sequence[bool], floor: float = 0.0
+    weights: Sequence[float], possible: Sequence[int], floor: float = 0.0
 ) -> list[float]:
     """The rule among k possible actions, each with probability at least ``floor``: [A].
 
@@ -28,17 +28,18 @@ def conditioned(
     ----------
     weights : [A]
         Numbers proportional to the rule.
-    is_possible : [A]
+    possible : [k]
+        Indices of the possible actions.
     floor : float
 
     Examples
     --------
-    >>> conditioned([3.0, 1.0, 4.0], [True, True, False])
+    >>> conditioned([3.0, 1.0, 4.0], [0, 1])
     [0.75, 0.25, 0.0]
-    >>> conditioned([3.0, 1.0, 4.0], [True, True, False], floor=0.25)
+    >>> conditioned([3.0, 1.0, 4.0], [0, 1], floor=0.25)
     [0.625, 0.375, 0.0]
     """
-    number = sum(is_possible)
+    number = len(possible)
     if number == 0:
         raise InfeasibleError(
             "the goal forbids every action that is allowed now; allow another one"
@@ -51,14 +52,16 @@ def conditioned(
         )
 
     # The weights of the possible actions, or equal ones.
-    kept = [weight if is_one else 0.0 for weight, is_one in zip(weights, is_possible, strict=True)]
+    kept = [weights[action] for action in possible]
     total = sum(kept)
     if total == 0:
-        kept = [float(is_one) for is_one in is_possible]
+        kept = [1.0] * number
         total = float(number)
 
-    mixed = zip(kept, is_possible, strict=True)
-    return [floor + free * (weight / total) if is_one else 0.0 for weight, is_one in mixed]
+    rule = [0.0] * len(weights)
+    for action, weight in zip(possible, kept, strict=True):
+        rule[action] = floor + free * (weight / total)
+    return rule
 
 
 def require_uniform(uniform: float) -> None:

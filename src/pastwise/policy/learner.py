@@ -61,7 +61,8 @@ from pastwise.policy.advice import Basis
 from pastwise.policy.decisions import Decisions, decisions_for, in_library_of, label_array
 from pastwise.policy.explanation import Explanation
 from pastwise.policy.file import load_policy, save_policy
-from pastwise.policy.live import LivePolicy, dated, one_record
+from pastwise.policy.live import LivePolicy
+from pastwise.policy.records import dated, one_record
 from pastwise.policy.rule import Rule, known_index
 from pastwise.policy.state import OnUnseen, PolicyState, Settings
 from pastwise.policy.support import Support
@@ -478,7 +479,7 @@ class TransferLearner:
             )
         return self
 
-    def live(self, seed: int | None = None, *, epochs: int = 0) -> LivePolicy:
+    def live(self, seed: int | None = None, *, epochs: int = 0, fixed: bool = False) -> LivePolicy:
         """The policy as it is now, for a running loop in which it decides and goes on learning.
 
         Parameters
@@ -489,8 +490,11 @@ class TransferLearner:
             How many decisions the loop is going to make, for methods that explore as long as there
             is time to profit from it, such as the default. 0: it does not explore, but still
             learns from what it observes.
+        fixed : bool
+            The rule stays as it is: records are counted for `LivePolicy.take`, and nothing else.
+            Every method can be run so, and its state be stored by `LivePolicy.snapshot`.
         """
-        return LivePolicy(self._fitted, seed, epochs)
+        return LivePolicy(self._fitted, seed, epochs, fixed)
 
     def count(self, log: Any) -> TransitionCounts:
         """Count another log with the columns and bins of the first; warns of what it leaves out."""

@@ -9,39 +9,49 @@ record with a new label makes the spaces larger, and the method starts again on 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import replace
+from hashlib import blake2b
 
 import numpy as np
 
 from pastwise._numerics.checks import require_whole_number
 from pastwise._numerics.threads import Lock
-from pastwise.data.counts import Decay, TransitionCounts
+from pastwise._numerics.uniform import UniformNumbers, generator_in
+from pastwise.data.counts import TransitionCounts
 from pastwise.data.live_counts import require_reward
 from pastwise.data.space import Label, Space, checked_label
-from pastwise.errors import LogWarning, ParameterError, UnknownLabelError
-from pastwise.logs.columns import Columns
+from pastwise.errors import LogWarning, ParameterError, PolicyFileError, UnknownLabelError
 from pastwise.logs.outcomes import follows
 from pastwise.logs.rows import Row, is_row
-from pastwise.methods.base import LiveRows, PlannedRows, acting_for
+from pastwise.methods.base import (
+    FixedRows,
+    LiveRows,
+    Plan,
+    PlannedRows,
+    StoredRows,
+    acting_for,
+)
+from pastwise.policy.choice import Choice, conditioned, require_floor, require_uniform
+from pastwise.policy.packing import blaming
+from pastwise.policy.records import dated, one_record
 from pastwise.policy.rule import known_index
+from pastwise.policy.snapshot import WHAT, Base, Snapshot
 from pastwise.policy.state import PolicyState
 
 MAX_EPOCHS = 2**62
 """Most epochs; there is hardly more time."""
 
 
-def _uniform_numbers(rng: np.random.Generator, block: int = 1024) -> Iterator[float]:
-    """Numbers from [0, 1), generated in blocks: one at a time would cost ten times as much."""
-    while True:
-        yield from rng.random(block).tolist()
-
-
 class LivePolicy:
     """A policy that decides and learns in a loop; made by `TransferLearner.live`.
 
     What it observes is kept as counts, not in the learner: ``learner.merge(live.take())`` moves
-    them over. It is for one thread.
+    them over.
+
+    It is for one thread at a time, and locks nothing: give it to one owner, such as an event loop,
+    or put a lock of your own around every call.
 
     Examples
     --------
@@ -57,7 +67,13 @@ class LivePolicy:
     1
     """
 
-    def __init__(self, policy: PolicyState, seed: int | None = None, epochs: int = 0) -> None:
+    def __init__(
+        self,
+        policy: PolicyState,
+        seed: int | None = None,
+        epochs: int = 0,
+        fixed: bool = False,
+    ) -> None:
         counts = policy.counts()
         if counts.tasks is not None:
             raise ParameterError(
@@ -66,23 +82,44 @@ class LivePolicy:
         self._refuse = policy.settings.on_unseen == "refuse"
         require_whole_number("epochs", epochs, 0, MAX_EPOCHS)
         self._epochs = epochs
+        self._is_fixed = fixed
 
         # Sources of random numbers: for decisions, and for methods that explore.
         if seed is not None:
             require_whole_number("the seed", seed, 0, 2**128)
         deciding, self._exploring = np.random.default_rng(seed).spawn(2)
-        self._uniform = _uniform_numbers(deciding)
+        self._numbers = UniformNumbers(deciding)
+        self._uniform = iter(self._numbers)
 
-        # What was observed before the labels last changed and is not taken yet.
+        # What was observed before the labels last changed and is not taken yet; what is taken.
+        self._revision = 0
         self._earlier: TransitionCounts | None = None
         self._taken: TransitionCounts | None = None
-        self._start(policy, counts)
+        self._first = self._base_of(policy, counts)
+        self._start(self._first)
 
-    def _start(self, policy: PolicyState, counts: TransitionCounts) -> None:
-        """Begin with a policy, whose labels stay as they are until a new one is observed."""
+    def _base_of(self, policy: PolicyState, counts: TransitionCounts) -> Base:
+        """What a loop starts with.
+
+        A method that knows how many epochs there are to act in plans anew with that number.
+        """
+        method = policy.settings.method
+        acting = acting_for(method, self._epochs)
+        if self._epochs == 0 or acting is method:
+            return Base(policy, counts, policy.ideal, policy.plan())
+        plan = None
+        if self._is_fixed:
+            plan = acting.plan(acting.start(policy.counts_to_learn_from(), policy.ideal))
+        return Base(policy, counts, policy.ideal, plan)
+
+    def _start(self, base: Base) -> None:
+        """Begin with labels that stay as they are until a new one is observed."""
+        policy = base.policy
+        counts = base.counts
+        self._base = base
         self._policy = policy
         self._counts = counts
-        self._rows = _live_rows(policy, self._epochs, self._exploring)
+        self._rows = self._rows_of(base)
 
         # Indices of the labels that the loop has used; `observe` keeps its own dictionary of
         # states that records may leave, which terminal states are not.
@@ -99,10 +136,76 @@ class LivePolicy:
         columns = policy.columns
         self._is_one_shot = columns is not None and columns.is_one_shot
         self._has_rewards = counts.has_rewards
-        self._seen: dict[int, int] = {}
+        self._may_have_reward = self._has_rewards or self._is_one_shot
+        self._seen: defaultdict[int, int] = defaultdict(int)
         self._earned: dict[int, tuple[float, float]] = {}
 
-    def decide(self, state: Label | Row) -> Label:
+        # Actions that the goal does not forbid, by state; None is a state that is not known.
+        self._permitted: dict[int | None, list[int]] = {}
+
+    def _rows_of(self, base: Base) -> LiveRows:
+        """The plan as it is, the method's own rows for a loop, or its rule by its contract."""
+        method = base.policy.settings.method
+        if base.plan is None:
+            method = acting_for(method, self._epochs)
+        elif self._is_fixed:
+            return FixedRows(base.plan)
+        elif hasattr(method, "live_rows"):
+            rows: LiveRows = method.live_rows(base.plan, base.ideal)
+            return rows
+        counts = base.policy.counts_to_learn_from()
+        return PlannedRows(method, base.plan, counts, base.ideal, self._exploring)
+
+    # What is known of it.
+
+    @property
+    def learns(self) -> bool:
+        """Whether it learns from each record at once, by rows of its method's own.
+
+        Not if it is fixed. Other methods plan again from time to time: they learn as well, but
+        what they know cannot be stored in a `snapshot`.
+        """
+        return not isinstance(self._rows, (FixedRows, PlannedRows))
+
+    @property
+    def revision(self) -> int:
+        """Number of records observed since the start."""
+        return self._revision
+
+    @property
+    def states(self) -> Space:
+        """The states, with new ones that it has learned."""
+        return self._counts.states
+
+    @property
+    def actions(self) -> Space:
+        """The actions, with new ones that it has learned."""
+        return self._counts.actions
+
+    def index(self, state: Label | Row) -> int | None:
+        """Index of the state of a label, a raw value or a row; None if no state matches."""
+        try:
+            return self._state_index[state]
+        except (KeyError, TypeError):
+            index = self._policy.reader.find(state)
+        if index is not None:
+            self._remember(state, index)
+        return index
+
+    def label(self, index: int) -> Label:
+        """Label of the state with this index."""
+        return self._counts.states.labels[index]
+
+    # Deciding.
+
+    def decide(
+        self,
+        state: Label | Row,
+        *,
+        uniform: float | None = None,
+        allowed: Iterable[Label] | None = None,
+        floor: float = 0.0,
+    ) -> Label:
         """Sample an action from the rule of a state.
 
         Parameters
@@ -110,6 +213,8 @@ class LivePolicy:
         state : label, raw value or row
             A label; a raw value, where the state is a bin of one column; or the values of the
             state's columns by name, such as ``{"lactate": 1.9, "ward": "A"}``.
+        uniform, allowed, floor
+            As `choose` has them.
 
         Raises
         ------
@@ -117,6 +222,8 @@ class LivePolicy:
             If no state matches, unless the learner has ``on_unseen="prior"``: then the prior
             answers, with an `UnseenStateWarning`.
         """
+        if uniform is not None or allowed is not None or floor:
+            return self._choose(state, uniform, allowed, floor).action
         index = None
         if not isinstance(state, dict):  # a row has no index of its own
             try:
@@ -125,11 +232,151 @@ class LivePolicy:
                 index = None
         row = self._row(state) if index is None else self._rows[index]
         left = next(self._uniform) * sum(row)
-        for action, weight in zip(self._actions, row, strict=True):
+        for action, weight in zip(self._actions, row):  # noqa: B905 (a check takes 0.1 us)
             left -= weight
             if left < 0:
                 return action
         return self._actions[row.index(max(row))]  # only rounding leads here
+
+    def choose(
+        self,
+        state: Label | Row,
+        *,
+        uniform: float | None = None,
+        allowed: Iterable[Label] | None = None,
+        floor: float = 0.0,
+    ) -> Choice:
+        """Sample an action like `decide`, and return it with its probability.
+
+        Parameters
+        ----------
+        state : label, raw value or row
+            As for `decide`.
+        uniform : float, optional
+            A random number from [0, 1) to sample with; by default the loop's own. The same number
+            in the same state of the loop gives the same choice.
+        allowed : labels of actions, optional
+            The actions that are possible now; all by default. The rule is conditioned on them. If
+            it gives all of them probability 0, those that the goal does not forbid are equally
+            probable.
+        floor : float
+            Smallest probability of every action that is allowed now and not forbidden. With k such
+            actions, a probability p becomes ``floor + (1 - k floor) p``.
+
+        Raises
+        ------
+        UnknownLabelError
+            As `decide` does, and for an unknown action.
+        InfeasibleError
+            If the goal forbids every action that is allowed now.
+        """
+        return self._choose(state, uniform, allowed, floor)
+
+    def rule(
+        self,
+        state: Label | Row,
+        *,
+        allowed: Iterable[Label] | None = None,
+        floor: float = 0.0,
+    ) -> dict[Label, float]:
+        """The rule that the next decision in a state is sampled from; asking changes nothing.
+
+        Parameters
+        ----------
+        state : label, raw value or row
+            As for `decide`.
+        allowed, floor
+            As `choose` has them.
+        """
+        random_state = self._exploring.bit_generator.state
+        row, total = self._weights(state, allowed, floor, stacklevel=5)
+        self._exploring.bit_generator.state = random_state
+        return {action: weight / total for action, weight in zip(self._actions, row, strict=True)}
+
+    def _choose(
+        self,
+        state: Label | Row,
+        uniform: float | None,
+        allowed: Iterable[Label] | None,
+        floor: float,
+    ) -> Choice:
+        """For `decide` and `choose`; each calls it directly, so a warning points at its caller."""
+        row, total = self._weights(state, allowed, floor, stacklevel=6)
+        if uniform is None:
+            uniform = next(self._uniform)
+        else:
+            require_uniform(uniform)
+        left = uniform * total
+        for action, weight in zip(self._actions, row):  # noqa: B905 (a check takes 0.1 us)
+            left -= weight
+            if left < 0:
+                return Choice(action, weight / total)
+        largest = max(row)  # only rounding leads here
+        return Choice(self._actions[row.index(largest)], largest / total)
+
+    def _weights(
+        self, state: Label | Row, allowed: Iterable[Label] | None, floor: float, stacklevel: int
+    ) -> tuple[list[float], float]:
+        """Numbers proportional to the rule of a state: [A]; and their sum."""
+        index = None
+        if not isinstance(state, dict):  # as in `decide`
+            try:
+                index = self._state_index.get(state)
+            except TypeError:
+                index = None
+        if index is None:
+            index = self._known_index(state, stacklevel)
+        row = self._unseen_row() if index is None else self._rows[index]
+        if allowed is None and not floor:
+            return row, sum(row)
+        require_floor(floor)
+        return conditioned(row, self._possible(index, allowed), floor), 1.0
+
+    def _row(self, state: Label | Row) -> list[float]:
+        """Numbers proportional to the rule of a state that the loop has not used yet: [A]."""
+        index = self._known_index(state, stacklevel=5)
+        return self._unseen_row() if index is None else self._rows[index]
+
+    def _unseen_row(self) -> list[float]:
+        """The prior of a state that is not known: [A]."""
+        prior: list[float] = self._policy.fallback_rule.tolist()
+        return prior
+
+    def _possible(self, index: int | None, allowed: Iterable[Label] | None) -> list[int]:
+        """Indices of the actions that are allowed now and not forbidden."""
+        permitted = self._permitted.get(index)
+        if permitted is None:
+            permitted = self._permitted_in(index)
+            self._permitted[index] = permitted
+        if allowed is None:
+            return permitted
+
+        # Labels of actions, or their keys.
+        if isinstance(allowed, str):
+            raise ParameterError(f"allowed is a list of actions, such as [{allowed!r}]")
+        now = {self._find_action(action) for action in allowed}
+        if not now:
+            raise ParameterError("allowed names no action; leave it out to allow all")
+        return [action for action in permitted if action in now]
+
+    def _permitted_in(self, index: int | None) -> list[int]:
+        """Actions that the goal does not forbid in a state; anywhere, if it is not known."""
+        is_permitted = self._policy.fallback_rule > 0
+        if index is not None:
+            is_permitted = self._base.ideal.allowed_in(index)
+        permitted: list[int] = np.flatnonzero(is_permitted).tolist()
+        return permitted
+
+    def _find_action(self, action: Label) -> int:
+        """Index of an action."""
+        try:
+            return self._action_index[action]
+        except (KeyError, TypeError):
+            index = self._counts.actions.index(action)
+        self._action_index[action] = index
+        return index
+
+    # Learning.
 
     def observe(
         self,
@@ -155,7 +402,7 @@ class LivePolicy:
             maximises the reward goes on with the mean rewards that it was learned with, until the
             learner takes in what was observed.
         """
-        if self._has_rewards or self._is_one_shot or reward is not None or next_state is None:
+        if self._may_have_reward or reward is not None or next_state is None:
             require_reward(reward, self._has_rewards)
             states = self._counts.states
             next_state = follows(self._policy.columns, states, next_state, reward)
@@ -170,18 +417,11 @@ class LivePolicy:
             s, a, n = found
         self._rows.observe(s, a, n)
         key = (s * self._num_actions + a) * self._num_states + n
-        self._seen[key] = self._seen.get(key, 0) + 1
+        self._seen[key] += 1
+        self._revision += 1
         if reward is not None:
             earned, squared = self._earned.get(key, (0.0, 0.0))
             self._earned[key] = (earned + reward, squared + reward * reward)
-
-    def rule(self, state: Label | Row) -> dict[Label, float]:
-        """The rule that the next decision in a state is sampled from; asking changes nothing."""
-        random_state = self._exploring.bit_generator.state
-        row = self._row(state)
-        self._exploring.bit_generator.state = random_state
-        total = sum(row)
-        return {action: weight / total for action, weight in zip(self._actions, row, strict=True)}
 
     def take(self, *, date: float | None = None) -> TransitionCounts:
         """Counts of what was observed since the last call, over the learner's labels.
@@ -197,7 +437,7 @@ class LivePolicy:
         observed = recent if self._earlier is None else self._earlier + recent
         self._taken = recent if self._taken is None else self._taken + recent
         self._earlier = None
-        self._seen = {}
+        self._seen = defaultdict(int)
         self._earned = {}
         return replace(observed, decay=decay)
 
@@ -225,14 +465,12 @@ class LivePolicy:
         )
         return observed.ending_in(self._counts.terminal) if self._is_one_shot else observed
 
-    def _row(self, state: Label | Row) -> list[float]:
-        """Numbers proportional to the rule of a state: [A]."""
-        index = known_index(self._policy.reader, state, refuse=self._refuse, stacklevel=4)
-        if index is None:
-            prior: list[float] = self._policy.fallback_rule.tolist()
-            return prior
-        self._remember(state, index)
-        return self._rows[index]
+    def _known_index(self, state: Label | Row, stacklevel: int) -> int | None:
+        """Index of a state that the loop has not used yet; None if the prior answers for it."""
+        index = known_index(self._policy.reader, state, refuse=self._refuse, stacklevel=stacklevel)
+        if index is not None:
+            self._remember(state, index)
+        return index
 
     def _remember(self, state: Label | Row, index: int) -> None:
         """Remember the index of a label; raw values would be too many."""
@@ -274,82 +512,139 @@ class LivePolicy:
         return s, a, n
 
     def _grow(self, state: Label, action: Label, next_state: Label, reward: float | None) -> None:
-        """Learn a record of which some labels are new: from all records, over all labels."""
+        """Learn a record of which some labels are new: from all records, over all labels.
+
+        A fixed policy keeps the record, and stays as it is.
+        """
         record = one_record(
             state, action, next_state, self._counts, 1.0, reward, self._policy.columns
         )
-        new = self._recent() + replace(record, decay=self._counts.decay)
+        new = replace(record, decay=self._counts.decay)
+        self._revision += 1
+        if self._is_fixed:
+            self._earlier = new if self._earlier is None else self._earlier + new
+            return
+
+        # All records up to this one, in one log.
+        new = self._recent() + new
         counts = self._counts + new if self._taken is None else self._counts + self._taken + new
-        policy = replace(
-            self._policy,
-            log=counts,
-            known_plan=None,
-            episodes=None,
-            _lock=Lock(),
-            _memory=None,
-            _observed=0,
-        )
         self._earlier = new if self._earlier is None else self._earlier + new
         self._taken = None
-        self._start(policy, counts)
+        policy = _over_other_labels(self._policy, counts, None)
+        self._start(self._base_of(policy, counts))
 
+    # Storing.
 
-def dated(decay: Decay | None, date: float | None) -> Decay | None:
-    """The decay of a log with the date of new records, which it needs, if there is one."""
-    if decay is None:
-        if date is not None:
-            raise ParameterError("the weights of this log do not fall with age; leave out the date")
-        return None
-    if date is None:
+    def snapshot(self) -> bytes:
+        """All that it has learned and counted since the start, as bytes for `restore`.
+
+        Raises
+        ------
+        ParameterError
+            If the method plans again from time to time: what it knows then cannot be stored.
+        """
+        state, row = self._stored_rows("snapshot").changed()
+        has_grown = self._base is not self._first
+        earned = np.array(list(self._earned.values()), dtype=np.float64)
+        return Snapshot(
+            policy=self._first.fingerprint,
+            is_fixed=self._is_fixed,
+            revision=self._revision,
+            deciding=self._numbers.state,
+            exploring=self._exploring.bit_generator.state,
+            state=state,
+            row=row,
+            seen=np.array(list(self._seen), dtype=np.int64),
+            records=np.array(list(self._seen.values()), dtype=np.int64),
+            earned=earned.reshape(-1, 2),
+            earlier=self._earlier,
+            taken=self._taken,
+            grown=self._counts if has_grown else None,
+            plan=self._base.plan if has_grown else None,
+        ).to_bytes()
+
+    def restore(self, snapshot: bytes) -> None:
+        """Go on from a snapshot, exactly as the loop that it was taken from would.
+
+        Parameters
+        ----------
+        snapshot : bytes
+            From `snapshot`, of a loop with the same policy.
+
+        Raises
+        ------
+        PolicyFileError
+            If it is damaged, or was taken from a loop of another policy. Nothing has changed then.
+        """
+        self._stored_rows("snapshot")
+        stored = Snapshot.from_bytes(snapshot)
+        if stored.policy != self._first.fingerprint:
+            raise PolicyFileError(
+                f"{WHAT} is of another policy; restore it into a loop of the policy file that it "
+                "was taken from"
+            )
+        if stored.is_fixed != self._is_fixed:
+            raise PolicyFileError(
+                f"{WHAT} was taken with fixed={stored.is_fixed}; make the loop with live(fixed=...)"
+            )
+
+        # All that can be wrong is found before anything changes.
+        base = self._first
+        with blaming(WHAT):
+            if stored.grown is not None:
+                policy = _over_other_labels(self._first.policy, stored.grown, stored.plan)
+                base = Base(policy, stored.grown, policy.ideal, stored.plan)
+            stored.require_fits(base.counts)
+            numbers = UniformNumbers.restored(stored.deciding)
+            exploring = generator_in(stored.exploring)
+
+        self._numbers = numbers
+        self._uniform = iter(numbers)
+        self._exploring = exploring
+        self._start(base)
+        self._stored_rows("snapshot").restore(stored.state, stored.row)
+        self._revision = stored.revision
+        self._earlier = stored.earlier
+        self._taken = stored.taken
+        keys = stored.seen.tolist()
+        self._seen.update(zip(keys, stored.records.tolist(), strict=True))
+        if self._has_rewards:
+            earned = map(tuple, stored.earned.tolist())
+            self._earned.update(zip(keys, earned, strict=True))
+
+    def state_hash(self) -> bytes:
+        """A hash of all that decisions depend on except random numbers: 16 bytes.
+
+        The same records in the same order lead to the same hash, whatever was decided or looked at
+        in between.
+        """
+        state, row = self._stored_rows("state_hash").changed()
+        digest = blake2b(self._base.fingerprint.encode(), digest_size=16)
+        digest.update(state.astype("<i8").tobytes())
+        digest.update(row.astype("<f8").tobytes())
+        return digest.digest()
+
+    def _stored_rows(self, what: str) -> StoredRows:
+        """The rows, if they can be stored."""
+        if isinstance(self._rows, StoredRows):
+            return self._rows
+        name = self._policy.settings.method.name
         raise ParameterError(
-            "the weights of this log fall with age, so a new record needs its date=, in the unit "
-            "of the age column or, for dates, in seconds since 1970"
+            f"no {what} of a loop with {name}: this method plans again while it runs. "
+            "Use live(fixed=True), or the method TL"
         )
-    return replace(decay, as_of=date)
 
 
-def one_record(
-    state: Label,
-    action: Label,
-    next_state: Label,
-    counts: TransitionCounts,
-    weight: float,
-    reward: float | None = None,
-    columns: Columns | None = None,
-) -> TransitionCounts:
-    """Counts of a single record of which some labels are new; the others keep their spelling.
-
-    A new outcome of a one-shot decision is a terminal state.
-    """
-    state = _known_spelling(counts.states, state)
-    action = _known_spelling(counts.actions, action)
-    next_state = _known_spelling(counts.states, next_state)
-    states = Space.sorted({state, next_state}, counts.states.fields)
-    actions = Space((action,), counts.actions.fields)
-    record = TransitionCounts.from_records(
-        states.indices([state]), [0], states.indices([next_state]), states, actions, weight, reward
+def _over_other_labels(
+    policy: PolicyState, counts: TransitionCounts, plan: Plan | None
+) -> PolicyState:
+    """The policy with another log, and the plan that was learned from it, if it is known."""
+    return replace(
+        policy,
+        log=counts,
+        known_plan=plan,
+        episodes=None,
+        _lock=Lock(),
+        _memory=None,
+        _observed=0,
     )
-    if columns is not None and columns.is_one_shot:
-        return record.ending_in(states.indices([next_state]))
-    return record
-
-
-def _known_spelling(space: Space, label: Label) -> Label:
-    """The label as the space has it, where it was given by its key."""
-    return space.labels[space.index(label)] if space.has(label) else label
-
-
-def _live_rows(policy: PolicyState, epochs: int, rng: np.random.Generator) -> LiveRows:
-    """The method's own rows for a loop, where it has them, or its plan.
-
-    A method that knows how many epochs there are to act in plans anew with that number.
-    """
-    method = policy.settings.method
-    acting = acting_for(method, epochs)
-    if epochs and acting is not method:
-        return PlannedRows(acting, None, policy.counts_to_learn_from(), policy.ideal, rng)
-    own_rows = getattr(method, "live_rows", None)
-    if own_rows is not None:
-        rows: LiveRows = own_rows(policy.plan(), policy.ideal)
-        return rows
-    return PlannedRows(method, policy.plan(), policy.counts_to_learn_from(), policy.ideal, rng)
