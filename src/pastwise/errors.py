@@ -233,6 +233,10 @@ class StoreError(PastwiseError, OSError):
         self.full = full
 
 
+class ReplayError(PastwiseError, ValueError):
+    """The history of a served policy does not come out as it was stored."""
+
+
 class WorkerError(PastwiseError, ChildProcessError):
     """A process of a study died."""
 

@@ -1,0 +1,310 @@
+"""One version of a policy in memory: a policy file, a seed, and what was learned since.
+
+Outside of this file labels are known by their keys: text that is stored and sent. The state of a
+version is a function of its policy file and of the ordered records that it learned; the random
+number of a decision follows from the seed and from the decision's place in the history
+(`randomness.uniform`). So the same history leads to the same decisions, to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import msgspec
+
+from pastwise.data.live_counts import require_reward
+from pastwise.data.space import Space, checked_label, key_of
+from pastwise.errors import PastwiseError, PolicyFileError, UnknownLabelError
+from pastwise.logs.outcomes import follows
+from pastwise.logs.rows import is_row
+from pastwise.policy.advice import WEAK
+from pastwise.policy.choice import conditioned
+from pastwise.policy.learner import TransferLearner, load
+from pastwise.policy.live import LivePolicy
+from pastwise.service.randomness import uniform
+from pastwise.service.store.rows import VersionRow
+from pastwise.service.types import StateValue, SupportView, Value
+
+NOTHING = SupportView(records=0, similarity=0.0, weak=True)
+"""Support of a state that the log does not have."""
+
+
+class Situation(NamedTuple):
+    """A state in which a decision is requested.
+
+    Attributes
+    ----------
+    key : str
+    support : SupportView
+        What the rule of the state rests on in the log of the version.
+    is_known : bool
+        Whether the log of the version has the state.
+    is_terminal : bool
+        Whether episodes end there.
+    """
+
+    key: str
+    support: SupportView
+    is_known: bool = True
+    is_terminal: bool = False
+
+
+class Chosen(NamedTuple):
+    """An action by its key, and the very probability that it was sampled with."""
+
+    action: str
+    propensity: float
+
+
+class ServedVersion:
+    """A version that decides and learns; for one thread at a time.
+
+    Attributes
+    ----------
+    number : int
+    sha256 : str
+        Checksum of the policy file.
+    learner : TransferLearner
+        As it was in the file.
+    live : LivePolicy
+        With what was learned since; the rule is fixed where the method does not learn record by
+        record.
+    """
+
+    def __init__(self, number: int, sha256: str, seed: bytes, learner: TransferLearner) -> None:
+        self.number = number
+        self.sha256 = sha256
+        self.learner = learner
+        self.live = _live_policy(learner)
+        self._seed = seed
+
+        # Labels, and their keys.
+        policy = learner.fitted_
+        counts = policy.counts()
+        self._states = counts.states
+        self._actions = counts.actions
+        _require_distinct_keys(self._states, "states")
+        _require_distinct_keys(self._actions, "actions")
+        self._columns = policy.columns
+        self._reader = policy.reader
+        self._has_rewards = counts.has_rewards
+        self._terminal = frozenset(counts.terminal.tolist())
+        self._prior: list[float] = policy.fallback_rule.tolist()
+        self._action_keys = {label: key_of(label) for label in self._actions.labels}
+
+        # What the rules rest on, and the situations that were met, by key.
+        support = learner.support().arrays
+        by_similarity = learner.rests_on_similarity_
+        self._records = support.records
+        self._similarity = support.similarity
+        self._is_weak = support.similarity < WEAK if by_similarity else support.records == 0
+        self._met: dict[str, Situation] = {}
+
+    @classmethod
+    def load(cls, row: VersionRow) -> ServedVersion:
+        """The version as it was before its first decision.
+
+        Raises
+        ------
+        PolicyFileError
+            If the artefact is not a policy file, or is of a kind that cannot be served.
+        """
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "policy.safetensors"
+            path.write_bytes(row.artefact)
+            try:
+                learner = load(path)
+                return cls(row.version, row.sha256, row.seed, learner)
+            except PastwiseError as error:
+                message = str(error).replace(str(path), "the policy file")
+                raise PolicyFileError(message) from error
+
+    @property
+    def learns(self) -> bool:
+        """Whether it learns record by record."""
+        return self.live.learns
+
+    @property
+    def evidence(self) -> int:
+        """Number of records that it has learned since its first decision."""
+        return self.live.revision
+
+    @property
+    def num_actions(self) -> int:
+        """Number of actions."""
+        return len(self._actions)
+
+    # Labels.
+
+    def situation(self, state: StateValue) -> Situation:
+        """The state of a label, of a raw value or of a row.
+
+        Raises
+        ------
+        LabelError
+            If a column is missing, or a value can be that of no state.
+        """
+        if isinstance(state, str):
+            met = self._met.get(state)
+            if met is not None:
+                return met
+        index = self._reader.find(state)
+        if index is None:
+            return Situation(self._key_of_unknown(state), NOTHING, is_known=False)
+        key = key_of(self._states.labels[index])
+        support = SupportView(
+            records=int(self._records[index]),
+            similarity=float(self._similarity[index]),
+            weak=bool(self._is_weak[index]),
+        )
+        met = Situation(key, support, is_terminal=index in self._terminal)
+        self._met[key] = met
+        return met
+
+    def stored_situation(self, key: str) -> Situation:
+        """The state that the store knows by a key."""
+        met = self._met.get(key)
+        if met is not None:
+            return met
+        if self._states.find(key) is None:
+            return Situation(key, NOTHING, is_known=False)
+        return self.situation(key)
+
+    def require_known(self, state: StateValue) -> None:
+        """An `UnknownLabelError`, with the nearest labels, for a state that the log lacks."""
+        self._reader.index(state)
+
+    def _key_of_unknown(self, state: StateValue) -> str:
+        """The key of a label that the log lacks; the raw value itself where it has no label."""
+        try:
+            return key_of(self._reader.label(state))
+        except UnknownLabelError:
+            return msgspec.json.encode(state).decode()
+
+    def action_key(self, action: Value, *, may_be_new: bool = False) -> str:
+        """The key of an action; an `UnknownLabelError` for a new one, unless it may be new."""
+        index = self._actions.find(action)
+        if index is None and may_be_new:
+            return key_of(checked_label(action))
+        return key_of(self._actions.labels[self._actions.index(action)])
+
+    def has_action(self, key: str) -> bool:
+        """Whether there is an action with this key."""
+        return self._actions.find(key) is not None
+
+    def next_key(self, next_state: StateValue | None, reward: float | None) -> tuple[str, bool]:
+        """The key of what followed a decision, and whether the log has that state.
+
+        Raises
+        ------
+        LabelError, ParameterError
+            If a value can be that of no state, or the reward is missing or too much.
+        """
+        require_reward(reward, self._has_rewards)
+        following = follows(self._columns, self._states, next_state, reward)
+        index = self._find_next(following)
+        if index is not None:
+            return key_of(self._states.labels[index]), True
+        return key_of(self._reader.label(following)), False
+
+    def require_known_next(self, next_state: StateValue | None, reward: float | None) -> None:
+        """An `UnknownLabelError`, with the nearest labels, for a next state that the log lacks."""
+        following = follows(self._columns, self._states, next_state, reward)
+        if self._find_next(following) is None:
+            self._states.index(self._reader.label(following))
+
+    def _find_next(self, following: object) -> int | None:
+        """Index of a next state; None if the log lacks it."""
+        known = None if is_row(following) else self._states.find(following)
+        return self._reader.find(following) if known is None else known
+
+    # Decisions and records.
+
+    def choose(
+        self, situation: Situation, seq: int, allowed: Sequence[str] | None, floor: float
+    ) -> Chosen:
+        """The action of the event ``seq``.
+
+        Parameters
+        ----------
+        allowed : keys of actions, optional
+            Those that are possible now; all of them by default.
+        floor : float
+            Smallest probability of each action that is possible and not forbidden.
+        """
+        number = uniform(self._seed, seq)
+        if not situation.is_known:
+            return _sampled(self._unseen_rule(allowed, floor), number)
+        choice = self.live.choose(situation.key, uniform=number, allowed=allowed, floor=floor)
+        return Chosen(self._action_keys[choice.action], choice.propensity)
+
+    def rule(
+        self, situation: Situation, allowed: Sequence[str] | None, floor: float
+    ) -> dict[str, float]:
+        """The probability of each action by its key: what `choose` samples from."""
+        if not situation.is_known:
+            return self._unseen_rule(allowed, floor)
+        rule = self.live.rule(situation.key, allowed=allowed, floor=floor)
+        return {self._action_keys[action]: probability for action, probability in rule.items()}
+
+    def _unseen_rule(self, allowed: Sequence[str] | None, floor: float) -> dict[str, float]:
+        """The rule of a state that the log lacks: the prior, among what is possible."""
+        keys = list(self._action_keys.values())
+        is_possible = [weight > 0 for weight in self._prior]
+        if allowed is not None:
+            pairs = zip(keys, is_possible, strict=True)
+            is_possible = [is_one and key in allowed for key, is_one in pairs]
+        rule = conditioned(self._prior, is_possible, floor)
+        return dict(zip(keys, rule, strict=True))
+
+    def learn(self, state: str, action: str, next_state: str, reward: float | None) -> None:
+        """Learn from one record, given by keys."""
+        self.live.observe(state, action, next_state, reward=reward)
+
+    # Snapshots.
+
+    def snapshot(self) -> bytes:
+        """All that was learned since the first decision."""
+        return self.live.snapshot()
+
+    def restore(self, snapshot: bytes) -> None:
+        """Continue from a snapshot of this version."""
+        self.live.restore(snapshot)
+
+    def state_hash(self) -> bytes:
+        """Hash of all that decisions depend on."""
+        return self.live.state_hash()
+
+
+def _sampled(rule: dict[str, float], number: float) -> Chosen:
+    """An action of a rule, by a number from [0, 1)."""
+    left = number
+    for action, probability in rule.items():
+        left -= probability
+        if left < 0:
+            return Chosen(action, probability)
+    likeliest = max(rule, key=rule.__getitem__)  # only rounding leads here
+    return Chosen(likeliest, rule[likeliest])
+
+
+def _live_policy(learner: TransferLearner) -> LivePolicy:
+    """The policy of a file, learning record by record where its method does."""
+    live = learner.live(seed=0)
+    return live if live.learns else learner.live(seed=0, fixed=True)
+
+
+def _require_distinct_keys(space: Space, name: str) -> None:
+    """Refuse labels with the same key, which the store could not keep apart."""
+    if isinstance(space.labels, range):
+        return
+    numbers = Counter(key_of(label) for label in space.labels)
+    twin, number = numbers.most_common(1)[0]
+    if number > 1:
+        raise PolicyFileError(
+            f"two {name} have the key {twin!r}, so a decision service cannot keep them apart; "
+            "spell the labels of the log as text"
+        )
