@@ -7,12 +7,16 @@ import pytest
 
 from pastwise.service.store import open_store
 from pastwise.service.store.base import Store
+from tests.helpers.postgres import PostgresServer
 
 
-@pytest.fixture(params=["sqlite"])
+@pytest.fixture(params=["sqlite", "postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where an empty store can be."""
-    return str(tmp_path / "data")
+    if request.param == "sqlite":
+        return str(tmp_path / "data")
+    server: PostgresServer = request.getfixturevalue("postgres")
+    return server.url()
 
 
 @pytest.fixture

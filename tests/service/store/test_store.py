@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from secrets import token_hex
 
 import pytest
 
@@ -377,5 +378,6 @@ def test_no_store_is_made_where_none_is_wanted(place: str) -> None:
 
 def test_sizes_grow(store: Store) -> None:
     before = sum(store.sizes().values())
-    write(store, *inserts([decision(seq, context="x" * 4000) for seq in range(1, 300)]))
+    contexts = [token_hex(2000) for _ in range(300)]
+    write(store, *inserts([decision(k + 1, context=text) for k, text in enumerate(contexts)]))
     assert sum(store.sizes().values()) >= before + 500_000

@@ -31,6 +31,10 @@ def open_store(place: str | Path, *, create: bool = True, read_only: bool = Fals
         If there is no store and ``create`` is False, if another process uses the folder, if the
         database is damaged, or if it was written by a newer version of pastwise.
     """
+    if str(place).startswith(SCHEMES):
+        from pastwise.service.store.postgres import PostgresStore
+
+        return PostgresStore(str(place), create=create, read_only=read_only)
     from pastwise.service.store.sqlite import SqliteStore
 
     return SqliteStore(Path(place), create=create, read_only=read_only)

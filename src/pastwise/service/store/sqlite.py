@@ -29,6 +29,18 @@ APPLICATION = 0x70737477
 
 MEBIBYTE = 2**20
 
+WRITING = (
+    "journal_mode = wal",
+    "synchronous = full",
+    "wal_autocheckpoint = 4000",
+    f"journal_size_limit = {64 * MEBIBYTE}",
+    "secure_delete = fast",
+)
+"""The log is taken over into the database whenever it has 4000 pages (16 MiB): less often than by
+default, because pages that many commits change are then written once."""
+
+READING = ("query_only = on",)
+
 
 class SqliteStore(DatabaseStore):
     """A store in a folder; `Store` describes the methods.
@@ -44,8 +56,6 @@ class SqliteStore(DatabaseStore):
     checked_bytes : int
         Databases up to this size are checked whenever they are opened, larger ones only after a
         stop that was not clean. The default takes about a second.
-    log_pages : int
-        Pages of the write-ahead log (4 KiB each) after which it is taken over into the database.
     """
 
     reads_are_quick = True
@@ -57,11 +67,9 @@ class SqliteStore(DatabaseStore):
         create: bool = True,
         read_only: bool = False,
         checked_bytes: int = 1024 * MEBIBYTE,
-        log_pages: int = 4000,
     ) -> None:
         self.folder = folder
         self.path = folder / FILE
-        self._log_pages = log_pages
         self._idle: deque[sqlite3.Connection] = deque()
         self._locks: list[FolderLock] = []
         self._prepare_folder(create=create and not read_only)
@@ -69,7 +77,12 @@ class SqliteStore(DatabaseStore):
             self._locks.append(FolderLock(folder))
         try:
             self._connection = self._open(checked_bytes, read_only=read_only)
-        except BaseException:
+        except sqlite3.Error as error:
+            self._release()
+            raise FileError(
+                f"{self.path} cannot be opened ({error}); is it damaged? Restore a backup"
+            ) from error
+        except FileError:
             self._release()
             raise
         super().__init__(read_only=read_only)
@@ -91,15 +104,14 @@ class SqliteStore(DatabaseStore):
         log = self._log()
         was_clean = not (log.exists() and log.stat().st_size > 0)
         is_small = not self.path.exists() or self.path.stat().st_size <= checked_bytes
+        connection = self._connect(read_only=read_only)
         try:
-            connection = self._connect(read_only=read_only)
             if not read_only and (is_small or not was_clean):
                 self._check(connection)
             self._bring_forward(connection, read_only=read_only)
-        except sqlite3.Error as error:
-            raise FileError(
-                f"{self.path} cannot be opened ({error}); is it damaged? Restore a backup"
-            ) from error
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _check(self, connection: sqlite3.Connection) -> None:
@@ -135,14 +147,12 @@ class SqliteStore(DatabaseStore):
         connection = sqlite3.connect(
             self.path, timeout=10.0, isolation_level=None, check_same_thread=False
         )
-        if read_only:
-            connection.execute("pragma query_only = on")
-            return connection
-        connection.execute("pragma journal_mode = wal")
-        connection.execute("pragma synchronous = full")
-        connection.execute(f"pragma wal_autocheckpoint = {self._log_pages}")
-        connection.execute("pragma secure_delete = fast")
-        connection.execute(f"pragma journal_size_limit = {64 * MEBIBYTE}")
+        try:
+            for pragma in READING if read_only else WRITING:
+                connection.execute(f"pragma {pragma}")
+        except sqlite3.Error:
+            connection.close()
+            raise
         return connection
 
     # Reading and writing
