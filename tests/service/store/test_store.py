@@ -113,7 +113,7 @@ def test_due_are_those_not_closed_whose_window_has_closed(store: Store) -> None:
     assert store.open_decisions(POLICY) == 3
 
 
-def test_history_merges_by_number_whatever_the_clock_says(store: Store) -> None:
+def test_history_goes_by_number_not_by_the_clock(store: Store) -> None:
     write(
         store,
         Insert(event(1, "version")),

@@ -39,7 +39,7 @@ DEFAULTS: dict[str, Any] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
 }
-"""A server that does not answer counts as lost after about 20 seconds. The address may set others."""
+"""A server that does not answer counts as lost after about 20 s. The address may set others."""
 
 LEAD = "select pg_try_advisory_lock(hashtextextended(current_schema() || '/' || %s, 0))"
 
