@@ -765,8 +765,9 @@ def plans_along_the_way(method: TLForesight, counts: TransitionCounts, records: 
     plans = []
     for number in range(records + 1):
         if number:
-            method.observe(memory, *(np.array(rng.integers(n)) for n in (3, 2, 3)))
-        method.rule(memory, np.array(0), rng)
+            record = (np.full(counts.shape, rng.integers(n)) for n in (3, 2, 3))
+            method.observe(memory, *record)
+        method.rule(memory, np.zeros(counts.shape, dtype=np.int64), rng)
         assert memory.plan is not None
         plans.append(memory.plan)
     return plans
@@ -776,11 +777,32 @@ def changes(plans: list[Plan]) -> list[int]:
     return [i for i in range(1, len(plans)) if plans[i] is not plans[i - 1]]
 
 
-def test_acting_plans_anew_after_the_observed_records_grew_by_the_share() -> None:
-    """A half: after 1, 2, 3, then 1.5, 2.5, 4 more, rounded up."""
+def test_acting_plans_anew_after_all_records_grew_by_the_share() -> None:
+    """A quarter of 40 and 16 records is 14, that of 70 records 17.5, rounded up.
+
+    Until then it waits for as many records as it has observed.
+    """
     log_ = random_log(np.random.default_rng(1), 3, 2, 40)
-    plans = plans_along_the_way(TLForesight(replan=0.5), counts_of(log_, 3, 2), 25)
+    plans = plans_along_the_way(TLForesight(replan=0.25), counts_of(log_, 3, 2), 50)
+    assert changes(plans) == [1, 2, 4, 8, 16, 30, 48]
+
+
+def test_acting_from_nothing_plans_anew_after_the_observed_records_grew_by_the_share() -> None:
+    """A half: after 1, 2, 3, then 1.5, 2.5, 4 more, rounded up."""
+    plans = plans_along_the_way(TLForesight(replan=0.5), counts_of_list([], 3, 2), 25)
     assert changes(plans) == [1, 2, 3, 5, 8, 12, 18]
+
+
+def test_batch_plans_anew_as_often_as_its_shortest_log_does_alone() -> None:
+    rng = np.random.default_rng(1)
+    logs = []
+    for number in (40, 4000):
+        columns = random_log(rng, 3, 2, number)
+        logs.append(list(zip(*(column.tolist() for column in columns), strict=True)))
+    method = TLForesight(replan=0.25)
+    together = plans_along_the_way(method, batch_of(logs, 3, 2), 50)
+    alone = plans_along_the_way(method, counts_of_list(logs[0], 3, 2), 50)
+    assert changes(together) == changes(alone)
 
 
 def test_acting_plans_anew_after_each_record_where_the_share_is_zero() -> None:

@@ -117,6 +117,8 @@ class Foresight:
         Records observed since the start.
     planned_at : int
         How many of them the plan in use knows.
+    records : float
+        Records that the plan in use rests on, with those of the log; of the run with the fewest.
     """
 
     shape: tuple[int, ...]
@@ -127,6 +129,7 @@ class Foresight:
     observed: int = 0
     plan: Plan | None = None
     planned_at: int = 0
+    records: float = 0.0
 
 
 @register(colour="#009E73")
@@ -151,8 +154,9 @@ class TLForesight:
     optimism : float
         Deviations that speak for an uncertain action while there are epochs left to act and learn.
     replan : float
-        While acting, plan anew after the observed records have grown by this share. It trades time
-        for freshness; `plan` is always current.
+        While acting, plan anew after the records of the log and since then have grown by this
+        share, and at the latest when as many epochs have passed since the last plan as before it.
+        It trades time for freshness; `plan` is always current.
 
     The numbers were chosen on the families of ``pastwise study planners --group chosen`` and on the
     paper's study. Results hardly depend on them: half or twice the example, the credit or the
@@ -197,7 +201,8 @@ class TLForesight:
 
     def rule(self, memory: Foresight, state: IntArray, rng: Random) -> FloatArray:
         """The planned rule in the current states [...]: [..., A]; see ``replan``."""
-        plan = self._plan_within(memory, max(1.0, self.replan * memory.planned_at))
+        share = self.replan * memory.records
+        plan = self._plan_within(memory, max(1.0, min(share, memory.planned_at)))
         return np.asarray(plan.rule[(*batch_index(memory.shape), state)])
 
     def observe(
@@ -217,6 +222,7 @@ class TLForesight:
             memory.belief.refresh()
             memory.plan = self._make_plan(memory)
             memory.planned_at = memory.observed
+            memory.records = float(memory.belief.records.sum(axis=(1, 2)).min())
         return memory.plan
 
     # The method.

@@ -45,8 +45,8 @@ ONLINE_METHODS: Mapping[str, AnyMethod] = {
 }
 """Methods that go on learning.
 
-To keep the study affordable FPD_learn plans every ten epochs, and TL_foresight whenever what it has
-observed has grown by 5 %. Its number of epochs is that of 5,000 patients.
+To keep the study affordable FPD_learn plans every ten epochs, and TL_foresight whenever its records
+have grown by 5 %. Its number of epochs is that of 5,000 patients.
 """
 
 
