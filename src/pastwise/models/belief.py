@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,6 +42,28 @@ REFIT_GROWTH = 1.3
 factor, and by five records; chains and pools always count all records."""
 
 
+class PriorRow(NamedTuple):
+    """Mean of the prior of one row, without the zeros.
+
+    The probability of a next state n is ``anywhere + entered * belief.entered[0, n]``, and what
+    the chain of the state and the moves of the action add to it.
+
+    Attributes
+    ----------
+    anywhere : float
+        Probability of each state under the uniform pool.
+    entered : float
+        Share of the pool of where records lead.
+    next_state, probability : [n]
+        What chain and moves add.
+    """
+
+    anywhere: float
+    entered: float
+    next_state: IntArray
+    probability: FloatArray
+
+
 class Belief:
     """Dirichlet posterior of the row of every state and action.
 
@@ -62,6 +85,8 @@ class Belief:
         Mass of the prior, in records.
     weight : [N, S, A]
         Total concentration of each row: its records and the mass.
+    entered : [N, S]
+        Where the log's records lead: the pool that all rows share.
     """
 
     def __init__(self, counts: TransitionCounts, prior: RowPrior | None = None) -> None:
@@ -105,7 +130,7 @@ class Belief:
 
         # What all rows share: where records lead, and anywhere.
         entered = tables.entered + np.where(tables.entered.any(axis=1), 0.0, 1.0)[:, None]
-        self._entered = normalise(entered)
+        self.entered = normalise(entered)
         self._entered_share = shares[..., ENTERED]
         self._uniform_share = shares[..., UNIFORM]
 
@@ -172,7 +197,7 @@ class Belief:
         mean = self._of_chains(values) * self._chain_share
 
         # Pools that all rows share.
-        of_entered = np.einsum("n...s,ns->n...", values, self._entered)
+        of_entered = np.einsum("n...s,ns->n...", values, self.entered)
         of_uniform = values.mean(axis=-1)
         if values.ndim == 2:
             of_entered = of_entered[:, None, None]
@@ -204,6 +229,30 @@ class Belief:
         total = self.of_records(values) + self.mass * self.of_prior(values)
         return np.asarray(total / self.weight)
 
+    def prior_row(self, state: int, action: int) -> PriorRow:
+        """Mean of the prior of one row of a single system."""
+        place = (0, state, action)
+
+        # The chain of the state.
+        first, last = np.searchsorted(self._pair_state, [state, state + 1])
+        chain = slice(first, last)
+        by_chain = self._chain_share[0, state, 0] * self._pair_share[chain]
+
+        # The moves of the action. They are in the order of states, not of rows.
+        rows = np.array([state, state + 1]) * self.num_actions
+        first, last = np.searchsorted(self._move_row, rows)
+        of_action = self._move_row[first:last] == rows[0] + action
+        moved_to = self._move_next[first:last][of_action]
+        by_moves = self._move_share[place] * self._move[first:last][of_action]
+        by_staying = self._move_share[place] * self._staying[place]
+
+        return PriorRow(
+            anywhere=float(self._uniform_share[place] / self.num_states),
+            entered=float(self._entered_share[place]),
+            next_state=np.concatenate([self._pair_next[chain], moved_to, [state]]),
+            probability=np.concatenate([by_chain, by_moves, [by_staying]]),
+        )
+
     def staying(self) -> FloatArray:
         """Concentration of staying in the state, of each row: [N, S, A]."""
         counts = self._counts
@@ -214,7 +263,7 @@ class Belief:
         is_stay = self._pair_next == self._pair_state % S
         chain = group_sum(self._pair_state[is_stay], self._pair_share[is_stay], own[..., 0].size)
         prior = self._chain_share * chain.reshape(-1, S, 1)
-        prior = prior + self._entered_share * self._entered[:, :, None] + self._uniform_share / S
+        prior = prior + self._entered_share * self.entered[:, :, None] + self._uniform_share / S
         is_stay = self._move_next == self._move_row // self.num_actions % S
         moves = self._per_row(self._move_row[is_stay], self._move[is_stay])
         prior = prior + self._move_share * (moves + self._staying)
@@ -248,7 +297,7 @@ class Belief:
         loop = loop.reshape(shape)
         loop += (by_prior * self._uniform_share).sum(axis=-1)[..., None] / S
         by_entered = (by_prior * self._entered_share).sum(axis=-1)
-        loop += by_entered[..., None] * self._entered[:, None]
+        loop += by_entered[..., None] * self.entered[:, None]
         return np.asarray(loop)
 
     @cached_property
