@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Generic, NamedTuple, TypeVar
 
 from pastwise.errors import PastwiseError
@@ -47,13 +47,28 @@ class Caller(NamedTuple):
     digest: bytes | None = None
 
 
-@contextmanager
-def pointing_to(pointer: str) -> Iterator[None]:
-    """Turn errors of the library into problems with a part of the request."""
-    try:
-        yield
-    except PastwiseError as error:
-        raise problem_of(error, pointer) from error
+class pointing_to:  # noqa: N801, reads like a function
+    """A context that turns errors of the library into problems with a part of the request.
+
+    A class: a generator would take a tenth of the time of a decision.
+    """
+
+    __slots__ = ("_pointer",)
+
+    def __init__(self, pointer: str) -> None:
+        self._pointer = pointer
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, PastwiseError):
+            raise problem_of(error, self._pointer) from error
 
 
 def json_text(value: object) -> str | None:

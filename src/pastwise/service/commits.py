@@ -1,7 +1,7 @@
 """From the event loop to the store and back: changes under way, and who waits for them.
 
-The store completes its futures in its writer thread, many at once after a group commit. `Commits`
-collects them and wakes the event loop once for all. A `Ticket` reserves a place, such as the id of
+Everything that is planned in one turn of the event loop goes to the store together, and a commit
+wakes the loop once for all who wait for it. A `Ticket` reserves a place, such as the id of
 a decision or an idempotency key, until its change is committed: those who come to the same place
 in the meantime wait. Tasks that are cancelled while they wait leave the change on its way.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from concurrent.futures import Future
 from types import TracebackType
 from typing import NamedTuple
@@ -25,7 +25,7 @@ class Ticket:
     As a context it gives its places back if planning fails.
     """
 
-    def __init__(self, commits: Commits, places: frozenset[Hashable] = frozenset()) -> None:
+    def __init__(self, commits: Commits, places: Collection[Hashable] = ()) -> None:
         self._commits = commits
         self.places = places
         self._waiters: list[asyncio.Future[None]] = []
@@ -61,11 +61,11 @@ class Ticket:
                 waiter.set_exception(error)
 
 
-class _Done(NamedTuple):
-    """A change that the store has finished with."""
+class _Submission(NamedTuple):
+    """A change on its way."""
 
+    writes: Sequence[Write]
     ticket: Ticket
-    error: BaseException | None
     then: Callable[[], None] | None
 
 
@@ -90,7 +90,8 @@ class Commits:
         self._store = store
         self._on_failure = on_failure
         self._loop = asyncio.get_running_loop()
-        self._done: deque[_Done] = deque()
+        self._next: list[_Submission] = []
+        self._done: deque[tuple[list[_Submission], BaseException | None]] = deque()
         self._is_waking = False
         self._under_way = 0
         self.tickets: dict[Hashable, Ticket] = {}
@@ -101,11 +102,13 @@ class Commits:
         """A place, when all changes that came to it before are committed."""
         while place in self.tickets:
             await self.tickets[place].wait()
-        return self.reserve_free((place,))
+        ticket = Ticket(self, (place,))
+        self.tickets[place] = ticket
+        return ticket
 
     def reserve_free(self, places: Iterable[Hashable]) -> Ticket:
         """Those of some places that nobody has reserved."""
-        free = frozenset(place for place in places if place not in self.tickets)
+        free = {place for place in places if place not in self.tickets}
         ticket = Ticket(self, free)
         for place in free:
             self.tickets[place] = ticket
@@ -126,18 +129,24 @@ class Commits:
         """
         if ticket is None:
             ticket = Ticket(self)
-        waiter = ticket.wait()
+        if not self._next:
+            self._loop.call_soon(self._submit_next)
+        self._next.append(_Submission(writes, ticket, then))
         self._under_way += 1
         self.idle.clear()
-        submitted = self._store.submit(writes)
-        submitted.add_done_callback(lambda future: self._finished(future, ticket, then))
-        return waiter
+        return ticket.wait()
 
-    def _finished(
-        self, future: Future[None], ticket: Ticket, then: Callable[[], None] | None
-    ) -> None:
-        """In the writer's thread: hand a finished change back, and wake the loop unless it is."""
-        self._done.append(_Done(ticket, future.exception(), then))
+    def _submit_next(self) -> None:
+        """Hand everything that came in one turn of the loop to the store."""
+        submissions = self._next
+        self._next = []
+        writes = [write for submission in submissions for write in submission.writes]
+        future = self._store.submit(writes)
+        future.add_done_callback(lambda done: self._finished(submissions, done))
+
+    def _finished(self, submissions: list[_Submission], done: Future[None]) -> None:
+        """In the writer's thread: hand finished changes back, and wake the loop unless it is."""
+        self._done.append((submissions, done.exception()))
         if not self._is_waking:
             self._is_waking = True
             self._loop.call_soon_threadsafe(self._wake)
@@ -146,12 +155,12 @@ class Commits:
         """In the event loop: finish everything that was handed back."""
         self._is_waking = False  # first, so that nothing is handed back unnoticed
         while self._done:
-            ticket, error, then = self._done.popleft()
-            self._under_way -= 1
-            if error is not None:
-                error = self._on_failure(error)
-            elif then is not None:
-                then()
-            ticket.finish(error)
+            submissions, failure = self._done.popleft()
+            self._under_way -= len(submissions)
+            error = None if failure is None else self._on_failure(failure)
+            for submission in submissions:
+                if error is None and submission.then is not None:
+                    submission.then()
+                submission.ticket.finish(error)
         if not self._under_way:
             self.idle.set()

@@ -254,11 +254,12 @@ class ServedVersion:
     def _unseen_rule(self, allowed: Sequence[str] | None, floor: float) -> dict[str, float]:
         """The rule of a state that the log lacks: the prior, among what is possible."""
         keys = list(self._action_keys.values())
-        is_possible = [weight > 0 for weight in self._prior]
-        if allowed is not None:
-            pairs = zip(keys, is_possible, strict=True)
-            is_possible = [is_one and key in allowed for key, is_one in pairs]
-        rule = conditioned(self._prior, is_possible, floor)
+        possible = [
+            index
+            for index, key in enumerate(keys)
+            if self._prior[index] > 0 and (allowed is None or key in allowed)
+        ]
+        rule = conditioned(self._prior, possible, floor)
         return dict(zip(keys, rule, strict=True))
 
     def learn(self, state: str, action: str, next_state: str, reward: float | None) -> None:

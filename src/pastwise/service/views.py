@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -26,8 +27,14 @@ def time_text(milliseconds: int) -> str:
     >>> time_text(1_700_000_000_123)
     '2023-11-14T22:13:20.123Z'
     """
-    moment = datetime.fromtimestamp(milliseconds / 1000, UTC).replace(tzinfo=None)
-    return f"{moment.isoformat(timespec='milliseconds')}Z"
+    seconds, rest = divmod(milliseconds, 1000)
+    return f"{_second_text(seconds)}.{rest:03d}Z"
+
+
+@lru_cache(maxsize=1024)
+def _second_text(seconds: int) -> str:
+    """A second as text. Times of decisions and of their outcomes share a few seconds."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def time_of(text: str) -> int:
