@@ -23,36 +23,7 @@ from pastwise.policy.live import LivePolicy
 from pastwise.policy.state import PolicyState, Settings
 from pastwise.theory.exploration import EpsilonGreedy
 from pastwise.theory.similarity import kl_divergence, normalised_similarity, plain_similarity
-
-LOG = {
-    "s": ["cold", "cold", "mild", "hot", "mild", "cold"],
-    "a": ["heat", "wait", "wait", "open", "heat", "heat"],
-    "n": ["mild", "cold", "mild", "mild", "hot", "cold"],
-}
-COLUMNS: dict[str, Any] = {"state": "s", "action": "a", "next_state": "n"}
-STATES = ("cold", "hot", "mild")
-ACTIONS = ("heat", "open", "wait")
-GOALS = [
-    pw.Goal(prefer="mild"),
-    pw.Goal(
-        prefer={"mild": 2, "hot": 1},
-        prefer_actions="wait",
-        forbid=[("hot", "heat"), (None, "open")],
-    ),
-    pw.Goal(reward={"mild": 1.0, "hot": -2.0}),
-    pw.Goal(reward={"cold": {"heat": {"mild": 2.0}, "wait": -1.0}}),
-]
-
-
-def learned(goal: pw.Goal = GOALS[0], **options: Any) -> pw.TransferLearner:
-    return pw.TransferLearner(goal, **{"method": "TL", **options}).fit(LOG, **COLUMNS)
-
-
-records = st.lists(
-    st.tuples(st.sampled_from(STATES), st.sampled_from(ACTIONS), st.sampled_from(STATES)),
-    max_size=20,
-)
-
+from tests.helpers.loops import ACTIONS, COLUMNS, GOALS, LOG, STATES, learned, records
 
 # Learning.
 

@@ -17,7 +17,6 @@ from hashlib import blake2b
 import numpy as np
 
 from pastwise._numerics.checks import require_whole_number
-from pastwise._numerics.threads import Lock
 from pastwise._numerics.uniform import UniformNumbers, generator_in
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.live_counts import require_reward
@@ -27,17 +26,15 @@ from pastwise.logs.outcomes import follows
 from pastwise.logs.rows import Row, is_row
 from pastwise.methods.base import (
     FixedRows,
-    LiveRows,
-    Plan,
     PlannedRows,
     StoredRows,
-    acting_for,
 )
+from pastwise.policy.base import Base
 from pastwise.policy.choice import Choice, conditioned, require_floor, require_uniform
 from pastwise.policy.packing import blaming
-from pastwise.policy.records import dated, one_record
+from pastwise.policy.records import counts_of, dated, one_record
 from pastwise.policy.rule import known_index
-from pastwise.policy.snapshot import WHAT, Base, Snapshot
+from pastwise.policy.snapshot import WHAT, Snapshot
 from pastwise.policy.state import PolicyState
 
 MAX_EPOCHS = 2**62
@@ -74,15 +71,12 @@ class LivePolicy:
         epochs: int = 0,
         fixed: bool = False,
     ) -> None:
-        counts = policy.counts()
-        if counts.tasks is not None:
+        if policy.counts().tasks is not None:
             raise ParameterError(
                 "a log of several tasks cannot be extended record by record; merge counts instead"
             )
         self._refuse = policy.settings.on_unseen == "refuse"
         require_whole_number("epochs", epochs, 0, MAX_EPOCHS)
-        self._epochs = epochs
-        self._is_fixed = fixed
 
         # Sources of random numbers: for decisions, and for methods that explore.
         if seed is not None:
@@ -95,66 +89,37 @@ class LivePolicy:
         self._revision = 0
         self._earlier: TransitionCounts | None = None
         self._taken: TransitionCounts | None = None
-        self._first = self._base_of(policy, counts)
+        self._first = Base.of(policy, epochs, fixed)
         self._start(self._first)
-
-    def _base_of(self, policy: PolicyState, counts: TransitionCounts) -> Base:
-        """What a loop starts with.
-
-        A method that knows how many epochs there are to act in plans anew with that number.
-        """
-        method = policy.settings.method
-        acting = acting_for(method, self._epochs)
-        if self._epochs == 0 or acting is method:
-            return Base(policy, counts, policy.ideal, policy.plan())
-        plan = None
-        if self._is_fixed:
-            plan = acting.plan(acting.start(policy.counts_to_learn_from(), policy.ideal))
-        return Base(policy, counts, policy.ideal, plan)
 
     def _start(self, base: Base) -> None:
         """Begin with labels that stay as they are until a new one is observed."""
-        policy = base.policy
-        counts = base.counts
         self._base = base
-        self._policy = policy
-        self._counts = counts
-        self._rows = self._rows_of(base)
+        self._policy = base.policy
+        self._counts = base.counts
+        self._rows = base.rows(self._exploring)
 
         # Indices of the labels that the loop has used; `observe` keeps its own dictionary of
         # states that records may leave, which terminal states are not.
-        self._actions = counts.actions.labels
+        self._actions = base.counts.actions.labels
         self._state_index: dict[Label, int] = {}
         self._origin_index: dict[Label, int] = {}
         self._action_index: dict[Label, int] = {}
 
-        self._num_states = len(counts.states)
-        self._num_actions = len(counts.actions)
+        self._num_states = len(base.counts.states)
+        self._num_actions = len(base.counts.actions)
 
         # Number of records since the last `take`, by flat index of the transition; and the sums of
         # their rewards and of the squares of these.
-        columns = policy.columns
+        columns = base.policy.columns
         self._is_one_shot = columns is not None and columns.is_one_shot
-        self._has_rewards = counts.has_rewards
+        self._has_rewards = base.counts.has_rewards
         self._may_have_reward = self._has_rewards or self._is_one_shot
         self._seen: defaultdict[int, int] = defaultdict(int)
         self._earned: dict[int, tuple[float, float]] = {}
 
         # Actions that the goal does not forbid, by state; None is a state that is not known.
         self._permitted: dict[int | None, list[int]] = {}
-
-    def _rows_of(self, base: Base) -> LiveRows:
-        """The plan as it is, the method's own rows for a loop, or its rule by its contract."""
-        method = base.policy.settings.method
-        if base.plan is None:
-            method = acting_for(method, self._epochs)
-        elif self._is_fixed:
-            return FixedRows(base.plan)
-        elif hasattr(method, "live_rows"):
-            rows: LiveRows = method.live_rows(base.plan, base.ideal)
-            return rows
-        counts = base.policy.counts_to_learn_from()
-        return PlannedRows(method, base.plan, counts, base.ideal, self._exploring)
 
     # What is known of it.
 
@@ -326,7 +291,7 @@ class LivePolicy:
                 index = None
         if index is None:
             index = self._known_index(state, stacklevel)
-        row = self._unseen_row() if index is None else self._rows[index]
+        row = self._base.unseen_row if index is None else self._rows[index]
         if allowed is None and not floor:
             return row, sum(row)
         require_floor(floor)
@@ -335,18 +300,13 @@ class LivePolicy:
     def _row(self, state: Label | Row) -> list[float]:
         """Numbers proportional to the rule of a state that the loop has not used yet: [A]."""
         index = self._known_index(state, stacklevel=5)
-        return self._unseen_row() if index is None else self._rows[index]
-
-    def _unseen_row(self) -> list[float]:
-        """The prior of a state that is not known: [A]."""
-        prior: list[float] = self._policy.fallback_rule.tolist()
-        return prior
+        return self._base.unseen_row if index is None else self._rows[index]
 
     def _possible(self, index: int | None, allowed: Iterable[Label] | None) -> list[int]:
         """Indices of the actions that are allowed now and not forbidden."""
         permitted = self._permitted.get(index)
         if permitted is None:
-            permitted = self._permitted_in(index)
+            permitted = self._base.permitted_in(index)
             self._permitted[index] = permitted
         if allowed is None:
             return permitted
@@ -358,14 +318,6 @@ class LivePolicy:
         if not now:
             raise ParameterError("allowed names no action; leave it out to allow all")
         return [action for action in permitted if action in now]
-
-    def _permitted_in(self, index: int | None) -> list[int]:
-        """Actions that the goal does not forbid in a state; anywhere, if it is not known."""
-        is_permitted = self._policy.fallback_rule > 0
-        if index is not None:
-            is_permitted = self._base.ideal.allowed_in(index)
-        permitted: list[int] = np.flatnonzero(is_permitted).tolist()
-        return permitted
 
     def _find_action(self, action: Label) -> int:
         """Index of an action."""
@@ -443,26 +395,7 @@ class LivePolicy:
 
     def _recent(self) -> TransitionCounts:
         """Counts of what was observed since labels last changed, or since the last `take`."""
-        states = self._counts.states
-        actions = self._counts.actions
-        key = np.array(list(self._seen), dtype=np.int64)
-        records = np.array(list(self._seen.values()), dtype=np.int64)
-        weight = records.astype(np.float64)
-        row = key // len(states)
-        index = (
-            np.zeros_like(key),
-            row // len(actions),
-            row % len(actions),
-            key % len(states),
-        )
-        sums = (records, weight, weight)
-        rewards = None
-        if self._has_rewards:
-            earned = np.array(list(self._earned.values())).reshape(-1, 2)
-            rewards = (earned[:, 0], earned[:, 1])
-        observed = TransitionCounts.from_groups(
-            states, actions, index, sums, decay=self._counts.decay, rewards=rewards
-        )
+        observed = counts_of(self._seen, self._earned, self._counts)
         return observed.ending_in(self._counts.terminal) if self._is_one_shot else observed
 
     def _known_index(self, state: Label | Row, stacklevel: int) -> int | None:
@@ -521,7 +454,7 @@ class LivePolicy:
         )
         new = replace(record, decay=self._counts.decay)
         self._revision += 1
-        if self._is_fixed:
+        if self._base.is_fixed:
             self._earlier = new if self._earlier is None else self._earlier + new
             return
 
@@ -530,8 +463,7 @@ class LivePolicy:
         counts = self._counts + new if self._taken is None else self._counts + self._taken + new
         self._earlier = new if self._earlier is None else self._earlier + new
         self._taken = None
-        policy = _over_other_labels(self._policy, counts, None)
-        self._start(self._base_of(policy, counts))
+        self._start(self._base.over(counts))
 
     # Storing.
 
@@ -548,7 +480,7 @@ class LivePolicy:
         earned = np.array(list(self._earned.values()), dtype=np.float64)
         return Snapshot(
             policy=self._first.fingerprint,
-            is_fixed=self._is_fixed,
+            is_fixed=self._first.is_fixed,
             revision=self._revision,
             deciding=self._numbers.state,
             exploring=self._exploring.bit_generator.state,
@@ -578,22 +510,21 @@ class LivePolicy:
         """
         self._stored_rows("snapshot")
         stored = Snapshot.from_bytes(snapshot)
-        if stored.policy != self._first.fingerprint:
+        base = self._first
+        if stored.policy != base.fingerprint:
             raise PolicyFileError(
                 f"{WHAT} is of another policy; restore it into a loop of the policy file that it "
                 "was taken from"
             )
-        if stored.is_fixed != self._is_fixed:
+        if stored.is_fixed != base.is_fixed:
             raise PolicyFileError(
                 f"{WHAT} was taken with fixed={stored.is_fixed}; make the loop with live(fixed=...)"
             )
 
         # All that can be wrong is found before anything changes.
-        base = self._first
         with blaming(WHAT):
             if stored.grown is not None:
-                policy = _over_other_labels(self._first.policy, stored.grown, stored.plan)
-                base = Base(policy, stored.grown, policy.ideal, stored.plan)
+                base = base.over(stored.grown, stored.plan)
             stored.require_fits(base.counts)
             numbers = UniformNumbers.restored(stored.deciding)
             exploring = generator_in(stored.exploring)
@@ -633,18 +564,3 @@ class LivePolicy:
             f"no {what} of a loop with {name}: this method plans again while it runs. "
             "Use live(fixed=True), or the method TL"
         )
-
-
-def _over_other_labels(
-    policy: PolicyState, counts: TransitionCounts, plan: Plan | None
-) -> PolicyState:
-    """The policy with another log, and the plan that was learned from it, if it is known."""
-    return replace(
-        policy,
-        log=counts,
-        known_plan=plan,
-        episodes=None,
-        _lock=Lock(),
-        _memory=None,
-        _observed=0,
-    )

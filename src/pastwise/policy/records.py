@@ -1,8 +1,11 @@
-"""Single records over the labels of a learner, and their date."""
+"""Single records over the labels of a learner, their counts and their date."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+
+import numpy as np
 
 from pastwise.data.counts import Decay, TransitionCounts
 from pastwise.data.space import Label, Space
@@ -53,3 +56,40 @@ def one_record(
 def _known_spelling(space: Space, label: Label) -> Label:
     """The label as the space has it, where it was given by its key."""
     return space.labels[space.index(label)] if space.has(label) else label
+
+
+def counts_of(
+    records: Mapping[int, int],
+    rewards: Mapping[int, tuple[float, float]],
+    log: TransitionCounts,
+) -> TransitionCounts:
+    """Counts of records over the labels of a log.
+
+    Parameters
+    ----------
+    records : mapping
+        Number of records by flat index of the transition, [S, A, S].
+    rewards : mapping
+        The sums of their rewards and of the squares of these, in the same order, if the log has
+        rewards.
+    log : TransitionCounts
+    """
+    num_states = len(log.states)
+    num_actions = len(log.actions)
+    key = np.array(list(records), dtype=np.int64)
+    number = np.array(list(records.values()), dtype=np.int64)
+    weight = number.astype(np.float64)
+    row = key // num_states
+    index = (np.zeros_like(key), row // num_actions, row % num_actions, key % num_states)
+    reward_sums = None
+    if log.has_rewards:
+        earned = np.array(list(rewards.values())).reshape(-1, 2)
+        reward_sums = (earned[:, 0], earned[:, 1])
+    return TransitionCounts.from_groups(
+        log.states,
+        log.actions,
+        index,
+        (number, weight, weight),
+        decay=log.decay,
+        rewards=reward_sums,
+    )

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,6 @@ from safetensors.numpy import load, save
 from pastwise._numerics.arrays import FloatArray, IntArray
 from pastwise.data.counts import TransitionCounts
 from pastwise.errors import PolicyFileError
-from pastwise.goals.ideal import IdealModel
 from pastwise.methods.base import Plan
 from pastwise.policy.packing import (
     CONTENT,
@@ -38,13 +36,11 @@ from pastwise.policy.packing import (
     encoded,
     pack_counts,
     pack_plan,
-    pack_space,
     require,
     tensor_of,
     unpack_counts,
     unpack_plan,
 )
-from pastwise.policy.state import PolicyState
 
 FORMAT = 1
 """Number of the layout above."""
@@ -56,41 +52,6 @@ GROWN = "grown:"
 
 WHAT = "the snapshot"
 """What messages call it."""
-
-
-@dataclass(frozen=True, eq=False)
-class Base:
-    """What a loop starts with.
-
-    Attributes
-    ----------
-    policy : PolicyState
-        The learner's, which may learn more in the meantime: hence all else.
-    counts : TransitionCounts
-    ideal : IdealModel
-    plan : Plan, optional
-    """
-
-    policy: PolicyState
-    counts: TransitionCounts
-    ideal: IdealModel
-    plan: Plan | None
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Checksum of labels, goal, method and plan."""
-        settings = self.policy.settings
-        content: Content = {
-            "states": pack_space(self.counts.states),
-            "actions": pack_space(self.counts.actions),
-            "goal": settings.goal.to_dict(),
-            "method": settings.method.name,
-        }
-        tensors: Tensors = {CONTENT: np.frombuffer(encoded(content), dtype=np.uint8)}
-        if self.plan is not None:
-            tensors["rule"] = self.plan.rule
-            tensors |= _prefixed("part:", dict(self.plan.parts))
-        return digest_of(tensors, FORMAT)
 
 
 @dataclass(frozen=True, eq=False)
