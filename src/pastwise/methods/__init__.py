@@ -3,7 +3,7 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
-from pastwise.methods.base import LiveRows, Method, Plan
+from pastwise.methods.base import LiveRows, Method, Plan, StoredRows
 from pastwise.methods.registry import DEFAULT, colour, create, entries, names, register
 
 # `names` lists methods in the order in which these imports register them, references last.
@@ -27,6 +27,7 @@ __all__ = [
     "Plan",
     "Rand",
     "Scripted",
+    "StoredRows",
     "TLExplore",
     "TLForesight",
     "colour",

@@ -110,8 +110,9 @@ class Method(Protocol[Memory]):
 
     More attributes are optional: ``similarity``, if the method has a similarity of its own, by
     which a policy then measures its support; ``live_rows(plan, ideal)``, which returns
-    `LiveRows` that are quicker than the general ones; and a hyper-parameter `EPOCHS`, if the method
-    explores as long as there is time to profit from what it finds.
+    `LiveRows` that are quicker than the general ones, or `StoredRows`, which a snapshot can hold;
+    and a hyper-parameter `EPOCHS`, if the method explores as long as there is time to profit from
+    what it finds.
     """
 
     name: ClassVar[str]
