@@ -44,6 +44,7 @@ from pastwise.cli.output import (
     print_text,
     print_warning,
 )
+from pastwise.cli.serve import serve
 from pastwise.cli.study import reproduce, study
 from pastwise.errors import ConditionError, ParameterError, PastwiseError
 from pastwise.report.terminal import progress, spinner
@@ -622,6 +623,11 @@ def card(
     write_card(PolicyCard.of(learner, verdict, title=name, checksum=learner.checksum_), output)
     print_note(f"The card is in {output}")
     return OK
+
+
+# The service.
+
+cli.add_command(serve)
 
 
 # Studies.

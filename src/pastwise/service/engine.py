@@ -50,7 +50,7 @@ from pastwise.service.types import (
     VersionView,
 )
 from pastwise.service.versions import ServedVersion
-from pastwise.service.views import decision_view, settings_text, version_view
+from pastwise.service.views import decision_detail, decision_view, settings_text, version_view
 
 
 class Engine(Core):
@@ -181,6 +181,11 @@ class Engine(Core):
             policy = self._serving(decision.policy)
             change = outcomes.cancel(policy, decision, who, self._clock())
         return await self._commit(policy, change, ticket)
+
+    async def decision(self, decision_id: str) -> DecisionDetail:
+        """All that is stored of a decision."""
+        decision = await self._decision(decision_id)
+        return decision_detail(decision, await self._outcome_of(decision))
 
     async def _decision(self, decision_id: str) -> DecisionRow:
         """A decision that was committed."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -28,7 +28,7 @@ class Event(NamedTuple):
 
     number: int
     kind: str
-    body: dict[str, object]
+    body: Mapping[str, object]
 
 
 class Channel:
@@ -39,7 +39,7 @@ class Channel:
         self.last = 0
         self.changed = asyncio.Event()
 
-    def append(self, kind: str, body: dict[str, object]) -> None:
+    def append(self, kind: str, body: Mapping[str, object]) -> None:
         """Add an event and wake who waits."""
         self.last += 1
         self.events.append(Event(self.last, kind, body))
@@ -87,7 +87,7 @@ class Stream:
         # Numbers begin again with each start of the service; its time makes them different.
         self._start = format(time.time_ns(), "x")
 
-    def publish(self, policy: str, kind: str, body: dict[str, object]) -> None:
+    def publish(self, policy: str, kind: str, body: Mapping[str, object]) -> None:
         """Make an event known to the readers of a policy."""
         channel = self._channels.get(policy)
         if channel is None:

@@ -1,0 +1,196 @@
+"""The service as a whole: its parts, its start and stop, and the care for both.
+
+`Service` opens the store, starts the engine, and looks after them once a second. `make_app` puts
+the gate in front of the addresses of `routes`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Literal, ParamSpec, TypeVar
+
+from pastwise.service import uploads
+from pastwise.service.core import wall_clock_ms
+from pastwise.service.engine import Engine
+from pastwise.service.gate import Gate
+from pastwise.service.journal import Journal
+from pastwise.service.metrics import Metrics
+from pastwise.service.openapi import openapi_document
+from pastwise.service.problems import Problem
+from pastwise.service.rates import Rates
+from pastwise.service.routes import OPERATIONS
+from pastwise.service.settings import ServerSettings
+from pastwise.service.store import open_store
+from pastwise.service.store.base import Store
+from pastwise.service.store.rows import Replace, TokenRow
+from pastwise.service.stream import Stream
+from pastwise.service.tokens import Tokens, read_token_file
+from pastwise.service.types import HealthView
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+class Service:
+    """The parts of a running service.
+
+    Parameters
+    ----------
+    settings : ServerSettings
+    journal : Journal, optional
+        Writes to stderr by default.
+    clock : callable
+        Milliseconds since 1970.
+    """
+
+    store: Store
+    engine: Engine
+    tokens: Tokens
+
+    def __init__(
+        self,
+        settings: ServerSettings,
+        journal: Journal | None = None,
+        clock: Callable[[], int] = wall_clock_ms,
+    ) -> None:
+        self.settings = settings
+        self.clock = clock
+        self.journal = Journal(log_data=settings.log_data) if journal is None else journal
+        self.metrics = Metrics()
+        self.stream = Stream()
+        self.rates = Rates(settings.rates)
+        self.openapi = openapi_document(OPERATIONS)
+        self.state: Literal["starting", "ready", "stopping"] = "starting"
+        self.uploads = settings.data / "uploads"
+        self._care: asyncio.Task[None] | None = None
+
+    # Start and stop
+
+    async def start(self) -> None:
+        """Open the store, replay what is in it, and begin to serve."""
+        settings = self.settings
+        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        token_file = settings.token_file or settings.data / "admin.token"
+        administrators = read_token_file(token_file)
+        uploads.remove_partial(self.uploads)
+
+        self.store = await asyncio.to_thread(open_store, settings.database or settings.data)
+        self.tokens = Tokens(self.store.tokens, administrators, self.clock)
+        await asyncio.to_thread(self.tokens.refresh)
+        self.engine = Engine(self.store, self.clock, publish=self.stream.publish)
+        await self.engine.start()
+        self.state = "ready"
+        self._care = asyncio.create_task(self._look_after())
+
+    def begin_to_stop(self) -> None:
+        """Refuse new requests, and end streams; requests under way go on."""
+        self.state = "stopping"
+        self.stream.close()
+
+    async def stop(self) -> None:
+        """Stop what runs in the background, take a last snapshot, and close the store."""
+        self.begin_to_stop()
+        if self._care is None:
+            return
+        self._care.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._care
+        await self._note_use()
+        await self.engine.stop()
+
+    def require_ready(self) -> None:
+        """Refuse requests before the start and after the stop."""
+        if self.state != "ready":
+            raise Problem(self.state, headers={"Retry-After": "1"})
+
+    # Care
+
+    async def _look_after(self) -> None:
+        """Once a second: close windows of outcomes; less often: read the tokens again."""
+        beat = 0
+        while True:
+            await asyncio.sleep(1.0)
+            beat += 1
+            try:
+                await self.engine.sweep()
+                if beat % 5 == 0:
+                    await self.refresh_tokens()
+                if beat % 60 == 0:
+                    await self._note_use()
+            except Exception as error:  # the store may be away for a while
+                self.journal.event(
+                    "error", "sweep-failed", error=type(error).__name__, detail=str(error)
+                )
+
+    async def refresh_tokens(self) -> None:
+        """Read the tokens of the store again, and forget the rates of deleted ones."""
+        await asyncio.to_thread(self.tokens.refresh)
+        self.rates.forget(self.tokens.ids())
+
+    async def _note_use(self) -> None:
+        """Store when tokens were used last."""
+        used = self.tokens.used
+        self.tokens.used = {}
+        rows: list[TokenRow] = await asyncio.to_thread(self.store.tokens)
+        writes = [Replace(row._replace(used=used[row.id])) for row in rows if row.id in used]
+        if writes:
+            await asyncio.wrap_future(self.store.submit(writes))
+
+    # Looking at it
+
+    async def read(
+        self,
+        function: Callable[Parameters, Result],
+        *args: Parameters.args,
+        **kwargs: Parameters.kwargs,
+    ) -> Result:
+        """Look something up in the store: at once where that is quick, else in a thread."""
+        if self.store.reads_are_quick:
+            return function(*args, **kwargs)
+        return await asyncio.to_thread(function, *args, **kwargs)
+
+    def health(self, least_free: float = 0.05, slowest_commit: float = 5.0) -> HealthView:
+        """Whether decisions can be made.
+
+        Parameters
+        ----------
+        least_free : float
+            Share of the disk that must be free; a day of decisions needs less.
+        slowest_commit : float
+            Seconds that a commit may take; clients wait for it.
+        """
+        if self.state != "ready":
+            return HealthView(self.state)
+        usage = shutil.disk_usage(self.settings.data)
+        is_waiting = self.store.waiting() > 0
+        since_commit = time.monotonic() - self.store.last_commit()
+        checks = {
+            **self.engine.checks(),
+            "disk": usage.free >= least_free * usage.total,
+            "commits": not is_waiting or since_commit < slowest_commit,
+        }
+        return HealthView("ok" if all(checks.values()) else "failing", checks)
+
+    async def rendered_metrics(self) -> str:
+        """All metrics as text."""
+        metrics = self.metrics
+
+        def look_up() -> str:
+            for file, size in self.store.sizes().items():
+                metrics.store_bytes.set(size, file=file)
+            metrics.outcomes_open.forget()
+            for view in self.engine.policies():
+                number = self.store.open_decisions(view.name)
+                metrics.outcomes_open.set(number, policy=view.name)
+            return metrics.render()
+
+        return await asyncio.to_thread(look_up)
+
+
+def make_app(service: Service) -> Gate:
+    """The service as an ASGI application."""
+    return Gate(service, OPERATIONS)

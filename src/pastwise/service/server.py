@@ -1,0 +1,157 @@
+"""The process: a socket, uvicorn, and signals.
+
+The socket is open before the store is read, so that health checks are answered from the beginning;
+everything else is answered with `starting` until the replay is done. SIGTERM and Ctrl-C stop the
+listening, let requests under way finish, take a last snapshot, and end the process with code 0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+
+import uvicorn
+
+from pastwise.errors import ParameterError
+from pastwise.service.app import Service, make_app
+from pastwise.service.journal import Journal
+from pastwise.service.settings import ServerSettings
+
+KEEP_ALIVE = 65
+"""Seconds that an idle connection stays open: longer than common proxies keep theirs, so that the
+proxy closes first and no request gets lost."""
+
+
+def serve(settings: ServerSettings) -> int:
+    """Run the service until it is stopped; returns the exit code."""
+    if not settings.is_local and settings.token_file is None:
+        raise ParameterError(
+            f"other machines can reach {settings.host}: name the administrators' tokens with "
+            "--token-file, or listen on 127.0.0.1"
+        )
+    listening = _bound_socket(settings)
+    settings = replace(settings, port=listening.getsockname()[1])
+    service = Service(settings)
+    if not settings.is_local:
+        service.journal.event(
+            "warning",
+            "no-tls",
+            note="tokens travel in plain text: put a proxy with TLS in front of the service",
+        )
+    _redirect_logs(service.journal)
+    config = uvicorn.Config(
+        make_app(service),
+        loop="auto",
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=round(settings.drain_seconds),
+    )
+    server = DrainingServer(config, service)
+    with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+        runner.run(_run(server, service, listening))
+    return 0
+
+
+async def _run(server: DrainingServer, service: Service, listening: socket.socket) -> None:
+    """Start the service while the socket is served already, and stop it after that."""
+    starting = asyncio.create_task(_start(server, service))
+    try:
+        await server.serve(sockets=[listening])
+        if not starting.done():
+            starting.cancel()
+        with suppress(asyncio.CancelledError):
+            await starting
+    finally:
+        await service.stop()
+
+
+async def _start(server: DrainingServer, service: Service) -> None:
+    """Start the service and say so; a failure ends the process."""
+    try:
+        await service.start()
+    except BaseException:
+        server.should_exit = True
+        raise
+
+    # What is in memory now stays: the garbage collector need not look at it again.
+    gc.collect()
+    gc.freeze()
+    settings = service.settings
+    print(
+        f"pastwise serve: listening on {settings.url} (data in {settings.data})",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+class DrainingServer(uvicorn.Server):
+    """A server that ends with code 0 after a signal, and lets the service know first."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, and wait for requests under way."""
+        self._service.begin_to_stop()
+        await super().shutdown(sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take SIGTERM and SIGINT as requests to stop; uvicorn would raise them again later."""
+        signals = (signal.SIGTERM, signal.SIGINT)
+        before = {number: signal.signal(number, self.handle_exit) for number in signals}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _bound_socket(settings: ServerSettings) -> socket.socket:
+    """The socket to listen on; port 0 takes a free one."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listening = socket.socket(family)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((settings.host, settings.port))
+    except OSError as error:
+        listening.close()
+        raise ParameterError(
+            f"cannot listen on {settings.host}:{settings.port} ({error.strerror}); choose another "
+            "address or port with --listen"
+        ) from None
+    listening.set_inheritable(False)
+    return listening
+
+
+class _JournalHandler(logging.Handler):
+    """Writes what uvicorn logs to the journal."""
+
+    def __init__(self, journal: Journal) -> None:
+        super().__init__(logging.WARNING)
+        self._journal = journal
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record."""
+        self._journal.event(record.levelname.lower(), "server", note=record.getMessage())
+
+
+def _redirect_logs(journal: Journal) -> None:
+    """Let uvicorn write to the journal instead of stderr."""
+    logger = logging.getLogger("uvicorn.error")
+    logger.handlers = [_JournalHandler(journal)]
+    logger.propagate = False

@@ -1,0 +1,193 @@
+"""The service through its gate: the life of a policy and of its decisions."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.engines import room_file
+from tests.helpers.services import ROOM, InProcess, slug_of
+
+POLICY = f"/v1/policies/{ROOM}"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
+    with InProcess(tmp_path_factory.mktemp("service")) as service:
+        yield service.with_policy()
+
+
+def test_decision_and_outcome(service: InProcess) -> None:
+    answer = service.call("POST", f"{POLICY}/decide", {"state": "cold", "episode": "e1"})
+    assert answer.status_code == 201
+    decision = answer.json()
+    assert decision["action"] in ("heat", "idle", "vent")
+    assert 0 < decision["propensity"] <= 1
+    assert decision["policy"] == ROOM
+    assert decision["policy_version"] == 1
+    assert decision["mode"] == "live"
+    assert answer.headers["location"] == f"/v1/decisions/{decision['decision_id']}"
+
+    path = answer.headers["location"]
+    first = service.call("POST", f"{path}/outcome", {"next_state": "mild"})
+    assert first.json() == {"status": "learned", "evidence": decision["evidence"] + 1}
+    assert "idempotency-replayed" not in first.headers
+    again = service.call("POST", f"{path}/outcome", {"next_state": "mild"})
+    assert again.headers["idempotency-replayed"] == "true"
+    assert again.json() == first.json()
+    other = service.call("POST", f"{path}/outcome", {"next_state": "warm"})
+    assert slug_of(other) == "outcome-conflict"
+    assert other.json()["first"]["next_state"] == "mild"
+
+    stored = service.call("GET", path).json()
+    assert stored["episode"] == "e1"
+    assert stored["outcome"]["next_state"] == "mild"
+    assert stored["propensity"] == decision["propensity"]
+
+
+def test_idempotency_key_gives_the_same_decision(service: InProcess) -> None:
+    headers = {"Idempotency-Key": "k1"}
+    first = service.call("POST", f"{POLICY}/decide", {"state": "warm"}, headers=headers)
+    again = service.call("POST", f"{POLICY}/decide", {"state": "warm"}, headers=headers)
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert again.headers["idempotency-replayed"] == "true"
+    assert again.json() == first.json()
+    other = service.call("POST", f"{POLICY}/decide", {"state": "cold"}, headers=headers)
+    assert slug_of(other) == "idempotency-key-reused"
+    odd = service.call(
+        "POST", f"{POLICY}/decide", {"state": "cold"}, headers={"Idempotency-Key": "a b"}
+    )
+    assert slug_of(odd) == "malformed"
+
+
+def test_dry_run_stores_nothing(service: InProcess) -> None:
+    before = service.call("GET", POLICY).json()["seq"]
+    answer = service.call("POST", f"{POLICY}/decide", {"state": "cold", "dry_run": True})
+    assert answer.status_code == 200
+    assert answer.json()["decision_id"] == ""
+    assert service.call("GET", POLICY).json()["seq"] == before
+
+
+def test_decide_many_answers_item_by_item(service: InProcess) -> None:
+    items = [{"state": "cold"}, {"state": "nowhere"}, {"state": "mild", "allowed": ["vent"]}]
+    answer = service.call("POST", f"{POLICY}/decide-many", {"items": items})
+    assert answer.status_code == 200
+    first, second, third = answer.json()["items"]
+    assert first["problem"] is None
+    assert second["problem"]["type"] == "/problems/unknown-label"
+    assert third["decision"]["action"] == "vent"
+    assert third["decision"]["propensity"] == 1.0
+
+
+def test_taken_and_cancelled(service: InProcess) -> None:
+    path = f"/v1/decisions/{service.decide()['decision_id']}"
+    taken = service.call("POST", f"{path}/taken", {"action": "vent", "by": "operator"})
+    assert taken.json()["taken"] == "vent"
+    path = f"/v1/decisions/{service.decide()['decision_id']}"
+    assert service.call("POST", f"{path}/cancel").json()["status"] == "cancelled"
+    late = service.call("POST", f"{path}/outcome", {"next_state": "mild"})
+    assert slug_of(late) == "decision-cancelled"
+
+
+def test_rule_is_what_decisions_are_sampled_from(service: InProcess) -> None:
+    rule = service.call("GET", f"{POLICY}/rule?state=cold").json()
+    assert sum(rule["rule"].values()) == pytest.approx(1.0)
+    decision = service.decide("cold")
+    assert decision["propensity"] == rule["rule"][decision["action"]]
+
+
+def test_pages_of_decisions(service: InProcess) -> None:
+    for _ in range(3):
+        service.decide("warm")
+    found = []
+    cursor = ""
+    while True:
+        answer = service.call("GET", f"{POLICY}/decisions?state=warm&limit=2{cursor}").json()
+        found += [item["seq"] for item in answer["items"]]
+        if answer["next"] is None:
+            break
+        cursor = f"&cursor={answer['next']}"
+    assert len(found) >= 3
+    assert found == sorted(set(found), reverse=True)
+
+
+def test_settings_change_only_from_the_state_that_was_read(service: InProcess) -> None:
+    answer = service.call("GET", POLICY)
+    etag = answer.headers["etag"]
+    assert slug_of(service.call("PATCH", POLICY, {"floor": 0.1})) == "precondition-required"
+    stale = service.call("PATCH", POLICY, {"floor": 0.1}, headers={"If-Match": '"nothing"'})
+    assert slug_of(stale) == "stale"
+    changed = service.call("PATCH", POLICY, {"floor": 0.1}, headers={"If-Match": etag})
+    assert changed.status_code == 200
+    assert changed.headers["etag"] != etag
+    assert min(service.call("GET", f"{POLICY}/rule?state=cold").json()["rule"].values()) >= 0.1
+    back = service.call("PATCH", POLICY, {"floor": 0.0}, headers={"If-Match": "*"})
+    assert back.json()["settings"]["floor"] == 0.0
+
+
+def test_versions_are_what_was_uploaded(service: InProcess) -> None:
+    content = room_file(seed=1)
+    seed = "00112233445566778899aabbccddeeff"
+    path = f"{POLICY}/versions?note=second&despite=alarm&seed={seed}"
+    answer = service.call("POST", path, content=content)
+    assert answer.status_code == 201, answer.text
+    view = answer.json()
+    assert view["sha256"] == hashlib.sha256(content).hexdigest()
+    assert view["note"] == "second"
+    assert view["despite"] == ["alarm"]
+
+    location = answer.headers["location"]
+    assert service.call("GET", location).json() == view
+    assert service.call("GET", f"{location}/artefact").content == content
+    listed = service.call("GET", f"{POLICY}/versions").json()["items"]
+    assert listed[-1] == view
+
+    # Serve it, and go back.
+    number = view["version"]
+    used = service.call("PATCH", POLICY, {"version": number}, headers={"If-Match": "*"})
+    assert used.json()["settings"]["version"] == number
+    back = service.call("POST", f"{POLICY}/rollback", {"to": 1, "reason": "worse"})
+    assert back.json()["settings"]["version"] == 1
+
+
+def test_audit_trail_names_who_and_what(service: InProcess) -> None:
+    items = service.call("GET", "/v1/audit?limit=500").json()["items"]
+    assert {item["subject"] for item in items} >= {ROOM}
+    assert all(item["who"].startswith("admin-") for item in items)
+
+
+def test_health_and_metrics(service: InProcess) -> None:
+    assert service.call("GET", "/livez", token=None).json()["status"] == "ok"
+    ready = service.call("GET", "/readyz", token=None)
+    assert ready.status_code == 200
+    assert all(ready.json()["checks"].values())
+    service.decide()
+    text = service.call("GET", "/metrics").text
+    assert 'pastwise_http_requests_total{route="/v1/policies/{policy}/decide",status="201"}' in text
+    assert f'pastwise_outcomes_open{{policy="{ROOM}"}}' in text
+
+
+def test_a_service_that_stops_refuses(tmp_path: Path) -> None:
+    with InProcess(tmp_path) as service:
+        service.service.begin_to_stop()
+        answer = service.call("GET", "/v1/policies")
+        assert slug_of(answer) == "stopping"
+        assert answer.headers["retry-after"] == "1"
+        assert service.call("GET", "/readyz").json()["status"] == "stopping"
+        assert service.call("GET", "/livez").status_code == 200
+
+
+def test_a_restart_forgets_nothing(tmp_path: Path) -> None:
+    with InProcess(tmp_path) as service:
+        service.with_policy()
+        decision = service.decide()
+        path = f"/v1/decisions/{decision['decision_id']}"
+        service.call("POST", f"{path}/outcome", {"next_state": "mild"})
+        token = service.token("read")
+        rule = service.call("GET", f"{POLICY}/rule?state=cold").json()
+    with InProcess(tmp_path) as service:
+        assert service.call("GET", path, token=token).json()["propensity"] == decision["propensity"]
+        assert service.call("GET", f"{POLICY}/rule?state=cold").json() == rule
