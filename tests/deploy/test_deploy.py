@@ -49,6 +49,17 @@ def test_prometheus_reads_its_files(tmp_path: Path) -> None:
     accepted("promtool", "check", "config", tmp_path / "prometheus.yml")
 
 
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
+def test_systemd_reads_the_unit(tmp_path: Path) -> None:
+    text = (DEPLOY / "pastwise.service").read_text(encoding="utf-8")
+    unit = tmp_path / "pastwise.service"
+    unit.write_text(text.replace("/opt/pastwise/bin/pastwise", "/bin/true"))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_alerts_look_at_metrics_that_the_service_has() -> None:
     alerts = (DEPLOY / "alerts.yaml").read_text(encoding="utf-8")
     named = {name.removesuffix("_bucket") for name in re.findall(r"pastwise_[a-z_]+", alerts)}

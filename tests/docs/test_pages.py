@@ -1,5 +1,6 @@
 """Every code block of the documentation and of the README runs and prints what its page says."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -27,8 +28,11 @@ def pages() -> list[Path]:
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
 def test_code_blocks_run(page: Path) -> None:
-    if "pyspark" in page.read_text(encoding="utf-8") and not has_java():
+    text = page.read_text(encoding="utf-8")
+    if "pyspark" in text and not has_java():
         pytest.skip("Spark needs Java 17 or later")
+    if "curl" in text and not shutil.which("curl"):
+        pytest.skip("the page needs curl")
     command = [sys.executable, str(RUNNER), str(page)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

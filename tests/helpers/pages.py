@@ -8,8 +8,9 @@ block whose first line is a comment with a file name is written to that file. An
 what the block before it prints; ``...`` stands for any text. With ``--update`` the page gets the
 outputs of this run.
 
-Comments before a block change how it runs: ``<!-- not run: REASON -->`` leaves it out, and
-``<!-- exit code: N -->`` expects that code of a shell block.
+Comments before a block change how it runs: ``<!-- not run: REASON -->`` leaves it out,
+``<!-- exit code: N -->`` expects that code of a shell block, and ``<!-- background: WHAT -->`` runs
+it until the page ends. Services on port 8765 get a free port instead.
 """
 
 import doctest
@@ -17,10 +18,13 @@ import io
 import os
 import re
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import warnings
-from contextlib import chdir, redirect_stdout
+from collections.abc import Iterator
+from contextlib import ExitStack, chdir, contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,10 +35,13 @@ import pastwise
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 FENCE = re.compile(
-    r"(?:^<!-- (?P<mark>not run|exit code): (?P<value>[^\n]+) -->\n+)?"
+    r"(?:^<!-- (?P<mark>not run|exit code|background): (?P<value>[^\n]+) -->\n+)?"
     r"^```(?P<language>\w*)\n(?P<code>.*?)^```$",
     re.DOTALL | re.MULTILINE,
 )
+PORT = "8765"
+"""The port of services on pages."""
+
 FILE = re.compile(r"# ([\w.-]+\.toml)\n")
 
 
@@ -50,6 +57,8 @@ class Block:
         Reason why the block is not run.
     exit_code : int
         What a shell block exits with.
+    is_background : bool
+        Whether a shell block runs until the page ends.
     output : str or None
         What the block prints, where the page shows it.
     """
@@ -59,6 +68,7 @@ class Block:
     line: int
     not_run: str | None = None
     exit_code: int = 0
+    is_background: bool = False
     output: str | None = None
 
 
@@ -75,28 +85,38 @@ def blocks_of(text: str) -> list[Block]:
             line = text.count("\n", 0, found.start("code")) + 1
             not_run = found["value"] if found["mark"] == "not run" else None
             exit_code = int(found["value"]) if found["mark"] == "exit code" else 0
-            block = Block(language, code, line, not_run, exit_code)
+            block = Block(language, code, line, not_run, exit_code, found["mark"] == "background")
         blocks.append(block)
     return blocks
 
 
 def run_page(page: Path, update: bool = False) -> None:
     """Run the blocks of a page; the first that fails raises."""
+    with ExitStack() as background:
+        _run_blocks(page, update, background)
+
+
+def _run_blocks(page: Path, update: bool, background: ExitStack) -> None:
     namespace: dict[str, Any] = {"__name__": "__main__"}
     text = page.read_text(encoding="utf-8")
+    port = _free_port()
     for block in blocks_of(text):
         if block.not_run:
             continue
         place = f"{page}, line {block.line}"
         printed = None
-        if block.language == "python":
-            printed = _run_python(block, place, namespace)
+        code = block.code.replace(PORT, port)
+        if block.is_background:
+            background.enter_context(_running(code))
+        elif block.language == "python":
+            printed = _run_python(code, block.line, place, namespace)
         elif block.language == "sh":
-            printed = _run_shell(block, place)
+            printed = _run_shell(code, block.exit_code, place)
         elif block.language == "toml":
             _write_file(block)
         if printed is None or block.output is None:
             continue
+        printed = printed.replace(port, PORT)
         if not update:
             _compare(printed, block.output, place)
         elif not _equal(printed, block.output):
@@ -105,27 +125,56 @@ def run_page(page: Path, update: bool = False) -> None:
             page.write_text(text, encoding="utf-8")
 
 
-def _run_python(block: Block, place: str, namespace: dict[str, Any]) -> str:
+def _run_python(code: str, line: int, place: str, namespace: dict[str, Any]) -> str:
     """Run Python code; return what it prints."""
-    code = compile("\n" * (block.line - 1) + block.code, place, "exec")
+    compiled = compile("\n" * (line - 1) + code, place, "exec")
     printed = io.StringIO()
     with redirect_stdout(printed):
-        exec(code, namespace)
+        exec(compiled, namespace)
     return printed.getvalue()
 
 
-def _run_shell(block: Block, place: str) -> str:
+def _run_shell(code: str, exit_code: int, place: str) -> str:
     """Run shell commands; return what they print to stdout."""
     done = subprocess.run(
-        ["bash", "-eu", "-o", "pipefail", "-c", _pastwise_function() + block.code],
+        _shell(code),
         capture_output=True,
         text=True,
         check=False,
         env={**os.environ, **_environment()},
     )
-    if done.returncode != block.exit_code:
+    if done.returncode != exit_code:
         raise AssertionError(f"{place}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
+
+
+@contextmanager
+def _running(code: str) -> Iterator[None]:
+    """Shell commands in the background, with all that they start."""
+    process = subprocess.Popen(
+        _shell(code),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, **_environment()},
+        start_new_session=True,
+    )
+    try:
+        yield
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        process.wait()
+
+
+def _shell(code: str) -> list[str]:
+    return ["bash", "-eu", "-o", "pipefail", "-c", _pastwise_function() + code]
+
+
+def _free_port() -> str:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return str(found.getsockname()[1])
 
 
 def _environment() -> dict[str, str]:
