@@ -25,3 +25,8 @@ def test_overview_is_current() -> None:
 def test_page_of_findings_is_current() -> None:
     findings = generator("findings")
     assert findings.PAGE.read_text(encoding="utf-8") == findings.page()
+
+
+def test_tables_of_the_service_are_current() -> None:
+    service = generator("service")
+    assert service.PAGE.read_text(encoding="utf-8") == service.page()
