@@ -36,7 +36,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 FENCE = re.compile(
     r"(?:^<!-- (?P<mark>not run|exit code|background): (?P<value>[^\n]+) -->\n+)?"
-    r"^```(?P<language>\w*)\n(?P<code>.*?)^```$",
+    r"^```(?P<language>[^\n`]*)\n(?P<code>.*?)^```$",
     re.DOTALL | re.MULTILINE,
 )
 PORT = "8765"
