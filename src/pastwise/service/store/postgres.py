@@ -41,6 +41,13 @@ DEFAULTS: dict[str, Any] = {
 }
 """A server that does not answer counts as lost after about 20 s. The address may set others."""
 
+SETTINGS = ("plan_cache_mode = force_custom_plan", "jit = off")
+"""A plan that was made while a table was small would read all of it when it has grown, too. So each
+statement is planned when it runs, which takes less time than it takes to run."""
+
+WRITING = "synchronous_commit = on"
+READING = "default_transaction_read_only = on"
+
 LEAD = "select pg_try_advisory_lock(hashtextextended(current_schema() || '/' || %s, 0))"
 
 ONE_AT_A_TIME = "select pg_advisory_xact_lock(hashtextextended(current_schema() || ' schema', 0))"
@@ -83,8 +90,8 @@ class PostgresStore(DatabaseStore):
         connection = psycopg.connect(**self._address, autocommit=True, prepare_threshold=0)
         # One type for all integers, or there would be several plans of each statement.
         connection.adapters.register_dumper(int, Int8Dumper)
-        setting = "default_transaction_read_only" if read_only else "synchronous_commit"
-        connection.execute(f"set {setting} = on")
+        for setting in (*SETTINGS, READING if read_only else WRITING):
+            connection.execute(f"set {setting}")
         return connection
 
     def _open(self, *, create: bool, read_only: bool) -> Connection:

@@ -109,6 +109,9 @@ class SqliteStore(DatabaseStore):
             if not read_only and (is_small or not was_clean):
                 self._check(connection)
             self._bring_forward(connection, read_only=read_only)
+            if not read_only:
+                # Damage of the log can then only concern what is written from now on.
+                connection.execute("pragma wal_checkpoint(truncate)")
         except BaseException:
             connection.close()
             raise
@@ -117,7 +120,8 @@ class SqliteStore(DatabaseStore):
     def _check(self, connection: sqlite3.Connection) -> None:
         (finding,) = connection.execute("pragma quick_check(1)").fetchone()
         if finding != "ok":
-            raise FileError(f"{self.path} is damaged ({finding}); restore a backup")
+            detail = " ".join(finding.split())
+            raise FileError(f"{self.path} is damaged ({detail}); restore a backup")
 
     def _bring_forward(self, connection: sqlite3.Connection, *, read_only: bool) -> None:
         (application,) = connection.execute("pragma application_id").fetchone()
