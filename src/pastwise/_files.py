@@ -24,6 +24,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from uuid import uuid4
 
@@ -274,16 +275,21 @@ def write_columns(path: Path, columns: Mapping[str, Sequence[object]]) -> None:
 
     Text that a spreadsheet would run as a formula gets an apostrophe in front; see `safe_cell`.
     """
-    safe_columns = [[safe_cell(value) for value in values] for values in columns.values()]
+    rows = zip(*columns.values(), strict=True)
+    safe_rows(path, chain([list(columns)], rows))
+
+
+def safe_rows(path: Path, rows: Iterable[Sequence[object]]) -> None:
+    """Write a CSV file of rows, the names of the columns first, with cells made safe."""
     with path.open("w", newline="", encoding="utf-8") as file:
         plain = csv.writer(file, lineterminator="\n")
         quoting = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
-        plain.writerow([safe_cell(name) for name in columns])
-        for row in zip(*safe_columns, strict=True):
+        for row in rows:
+            cells = [safe_cell(value) for value in row]
             # Python's writer does not quote a carriage return, which readers take for a new line.
-            has_return = any(isinstance(cell, str) and "\r" in cell for cell in row)
+            has_return = any(isinstance(cell, str) and "\r" in cell for cell in cells)
             writer = quoting if has_return else plain
-            writer.writerow(row)
+            writer.writerow(cells)
 
 
 def safe_cell(value: object) -> object:

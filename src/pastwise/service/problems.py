@@ -198,6 +198,17 @@ PROBLEMS: dict[str, ProblemKind] = {
     "too-many-jobs": ProblemKind(
         429, "too many jobs", "The queue of jobs is full. Wait, or stop one with DELETE."
     ),
+    "job-over-time": ProblemKind(
+        422,
+        "the job took too long",
+        "The job was stopped at its time limit. `partial` has what was known by then; request "
+        "fewer samples, or a shorter time of decisions.",
+    ),
+    "job-out-of-memory": ProblemKind(
+        422,
+        "the job needs too much memory",
+        "Use fewer states, fewer columns, or a shorter time of decisions.",
+    ),
     "header-too-large": ProblemKind(
         431, "a header is too large", "The detail names the header and the limit."
     ),
@@ -205,6 +216,11 @@ PROBLEMS: dict[str, ProblemKind] = {
         500,
         "a bug in pastwise",
         "The journal of the service has the details under the request id of the answer.",
+    ),
+    "job-died": ProblemKind(
+        500,
+        "the job ended without a result",
+        "The service was restarted, or the process of the job was killed. Submit the job again.",
     ),
     "missing-library": ProblemKind(
         501,
