@@ -343,3 +343,21 @@ def test_an_unknown_format_is_refused() -> None:
     place = store_of(fitted(random_log()), RECORDS)
     with pytest.raises(PastwiseError, match="'parquet' or 'csv'"):
         tasks.export(tasks.Export(decisions=decisions(place), format="xlsx"), Watched())
+
+
+# Replays.
+
+
+def test_a_replay_finds_decisions_that_were_not_made_so() -> None:
+    place = store_of(fitted(random_log()), RECORDS)
+    arguments = tasks.Replay(store=place, policy=POLICY, version=1)
+    found = tasks.replay(arguments, Watched())
+    assert found["equal"] is False
+    assert "event 1 " in str(found["difference"])
+
+
+def test_a_replay_of_nothing_is_equal() -> None:
+    place = store_of(fitted(random_log()), [])
+    arguments = tasks.Replay(store=place, policy=POLICY, version=1)
+    found = tasks.replay(arguments, Watched())
+    assert (found["equal"], found["events"]) == (True, 0)

@@ -12,38 +12,27 @@ service: what was queued or running when the service ended is failed at the next
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
 import shutil
-import signal
 import subprocess
-import sys
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import IO, cast
 
 import msgspec
 
 from pastwise.service.journal import Journal
 from pastwise.service.problems import Problem
+from pastwise.service.processes import STDERR, End, kill, run_process, say_stop
 from pastwise.service.stream import HEARTBEAT
 from pastwise.service.types import JobKind, JobState, JobView
-from pastwise.service.worker import Limits, Message, Spec
-
-SPILL = "spill"
+from pastwise.service.worker import SPILL, Limits, Message, Spec
 
 FINISHED = ("done", "stopped", "failed")
-
-LONGEST_MESSAGE = 2**24
-"""Bytes of one message of a worker. The evaluation of 3,000 states, the largest result, has one
-megabyte."""
-
-THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-"""Variables that make a worker compute in one thread; the other cores answer requests."""
 
 
 class Job:
@@ -246,7 +235,27 @@ class Jobs:
                 self._time_limit, self._stop_over_time, job
             )
             job.timers.append(timer)
-            _Supervisor(self, job, asyncio.get_running_loop()).start()
+            self._start_process(job)
+
+    def _start_process(self, job: Job) -> None:
+        """Start a thread that starts the process and passes on what it reports."""
+        loop = asyncio.get_running_loop()
+
+        def call(function: Callable[..., None], *arguments: object) -> None:
+            # There may be no loop any more when a process ends.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(function, job, *arguments)
+
+        def run(spec: Spec) -> None:
+            _prepare(job.folder, job.view)
+            end = run_process(
+                spec,
+                on_start=partial(call, self._started),
+                on_message=partial(call, self._received),
+            )
+            call(self._ended, end)
+
+        threading.Thread(target=run, args=(job.spec,), name=job.view.id, daemon=True).start()
 
     def _request_stop(self, job: Job, grace: float) -> None:
         """Request that a job stops; kill its process after a while."""
@@ -256,7 +265,7 @@ class Jobs:
             self._finish(job, state="stopped")
             return
         if job.process is not None:
-            _say_stop(job.process)
+            say_stop(job.process)
         job.timers.append(asyncio.get_running_loop().call_later(grace, self._kill, job))
 
     def _stop_over_time(self, job: Job) -> None:
@@ -265,22 +274,21 @@ class Jobs:
             self._request_stop(job, self._grace)
 
     def _kill(self, job: Job) -> None:
-        if job.process is not None and job.process.poll() is None:
-            with suppress(ProcessLookupError):
-                os.killpg(job.process.pid, signal.SIGKILL)
+        if job.process is not None:
+            kill(job.process)
 
-    def started(self, job: Job, process: subprocess.Popen[bytes]) -> None:
+    def _started(self, job: Job, process: subprocess.Popen[bytes]) -> None:
         """Note the process of a job."""
         job.process = process
         if job.is_stopping:
-            _say_stop(process)
+            say_stop(process)
 
-    def received(self, job: Job, message: Message) -> None:
+    def _received(self, job: Job, message: Message) -> None:
         """Note what a process reported."""
         members = {name: getattr(message, name) for name in message.__struct_fields__}
         job.change(**{name: value for name, value in members.items() if value is not None})
 
-    def ended(self, job: Job, code: int, last_words: str) -> None:
+    def _ended(self, job: Job, end: End) -> None:
         """Note that a process has ended."""
         self._running.remove(job)
         view = job.view
@@ -291,21 +299,20 @@ class Jobs:
         elif job.is_stopping:
             self._finish(job, "stopped")
         elif view.problem is not None:
-            self._log(job, code, last_words)
+            self._log(job, end)
             self._finish(job, "failed", view.problem)
         elif view.result is not None:
             self._finish(job, "done")
         else:
-            self._log(job, code, last_words)
-            self._finish(job, "failed", _died(code).to_dict())
+            self._log(job, end)
+            self._finish(job, "failed", Problem("job-died", end.explanation).to_dict())
         self._start_next()
 
-    def _log(self, job: Job, code: int, last_words: str) -> None:
+    def _log(self, job: Job, end: End) -> None:
         """Log a job that died or has a bug; what users can fix is in the job itself."""
-        if self._journal is not None and last_words:
-            self._journal.event(
-                "error", "job", job=job.view.id, kind=job.view.kind, code=code, stderr=last_words
-            )
+        if self._journal is not None and end.last_words:
+            members = {"job": job.view.id, "kind": job.view.kind, "stderr": end.last_words}
+            self._journal.event("error", "job", code=end.code, **members)
 
     def _finish(
         self,
@@ -332,76 +339,6 @@ class Jobs:
         return [job.folder for job in oldest]
 
 
-class _Supervisor(threading.Thread):
-    """Runs the process of a job, and passes on to the event loop what it reports."""
-
-    def __init__(self, jobs: Jobs, job: Job, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(name=job.view.id, daemon=True)
-        self._jobs = jobs
-        self._job = job
-        self._spec = msgspec.json.encode(job.spec) + b"\n"
-        self._loop = loop
-
-    def run(self) -> None:
-        """Start the process, and read until it ends."""
-        code = 1
-        last_words = ""
-        try:
-            folder = self._job.folder
-            folder.mkdir(mode=0o700, parents=True)
-            _store(folder, self._job.view)
-            with (folder / "stderr.txt").open("w+b") as errors:
-                code = self._work(errors)
-                last_words = _end_of(errors)
-        except OSError as error:
-            last_words = f"the process of the job cannot be started: {error}"
-        self._call(self._jobs.ended, self._job, code, last_words)
-
-    def _work(self, errors: IO[bytes]) -> int:
-        # In a session of its own, the process would be scheduled as an equal of the service: the
-        # kernel compares priorities within a session only. So it gets a group, to be killed by.
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "pastwise.service.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            env={**os.environ, **dict.fromkeys(THREADS, "1")},
-            process_group=0,
-        )
-        with process, suppress(OSError, ValueError, msgspec.MsgspecError):
-            stdin = cast(IO[bytes], process.stdin)
-            stdin.write(self._spec)
-            stdin.flush()
-            self._call(self._jobs.started, self._job, process)
-            stdout = cast(IO[bytes], process.stdout)
-            for line in iter(lambda: stdout.readline(LONGEST_MESSAGE), b""):
-                message = msgspec.json.decode(line, type=Message)
-                self._call(self._jobs.received, self._job, message)
-        return process.returncode
-
-    def _call(self, function: object, *arguments: object) -> None:
-        """Call a function on the event loop, unless that has ended."""
-        with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(function, *arguments)  # type: ignore[arg-type]
-
-
-def _say_stop(process: subprocess.Popen[bytes]) -> None:
-    """Request that a process stops. Its stdin holds more than this one line, so nothing waits."""
-    with suppress(OSError, ValueError):
-        stdin = cast(IO[bytes], process.stdin)
-        stdin.write(b"stop\n")
-        stdin.flush()
-
-
-def _died(code: int) -> Problem:
-    """The problem of a process that ended without a word."""
-    if code < 0:
-        name = signal.Signals(-code).name
-        detail = f"the process of the job was killed ({name}); it may have run out of memory"
-        return Problem("job-died", detail)
-    return Problem("job-died", f"the process of the job ended with code {code}")
-
-
 # Files.
 
 
@@ -423,6 +360,13 @@ def _stored_jobs(folder: Path) -> list[Job]:
     return sorted(jobs, key=lambda job: job.view.created)
 
 
+def _prepare(folder: Path, view: JobView) -> None:
+    """Make the folder of a job; a failure shows when its process needs the folder."""
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True)
+    _store(folder, view)
+
+
 def _store(folder: Path, view: JobView) -> None:
     """Write what is known of a job."""
     unfinished = folder / "job.json.part"
@@ -436,17 +380,10 @@ def _tidy(folder: Path, view: JobView, forgotten: list[Path]) -> None:
     if folder.is_dir():
         shutil.rmtree(folder / SPILL, ignore_errors=True)
         with suppress(OSError):
-            (folder / "stderr.txt").unlink(missing_ok=True)
+            (folder / STDERR).unlink(missing_ok=True)
         _store(folder, view)
     for old in forgotten:
         shutil.rmtree(old, ignore_errors=True)
-
-
-def _end_of(errors: IO[bytes], *, most: int = 4000) -> str:
-    """The last bytes of a file, as text."""
-    size = errors.seek(0, os.SEEK_END)
-    errors.seek(max(0, size - most))
-    return errors.read().decode("utf-8", errors="replace")
 
 
 def _now() -> str:

@@ -28,6 +28,9 @@ from pastwise.service.types import ProgressView
 
 MEBIBYTE = 2**20
 
+SPILL = "spill"
+"""Folder, in that of the job, for what does not fit into memory."""
+
 
 class Limits(Struct):
     """What the process may use.
