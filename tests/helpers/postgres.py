@@ -76,7 +76,10 @@ class PostgresServer:
             os.kill(each, signal.SIGKILL)
         while any(Path(f"/proc/{each}").exists() and not _is_zombie(each) for each in processes):
             time.sleep(0.01)
+        # A killed process without a parent that waits for it still looks alive to the next server.
         (self._data / "postmaster.pid").unlink()
+        for lock in self.folder.glob(".s.PGSQL.*"):
+            lock.unlink()
 
     def url(self) -> str:
         """Address of an empty schema."""
