@@ -15,6 +15,7 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import NamedTuple
 
+from pastwise.errors import StoreError
 from pastwise.service.store.base import Store
 from pastwise.service.store.rows import Write
 
@@ -48,7 +49,7 @@ class Ticket:
         self._waiters.append(waiter)
         return waiter
 
-    def finish(self, error: BaseException | None) -> None:
+    def finish(self, error: Exception | None) -> None:
         """Give back the places, and wake those who wait."""
         for place in self.places:
             self._commits.tickets.pop(place, None)
@@ -86,12 +87,12 @@ class Commits:
         Set while nothing is under way.
     """
 
-    def __init__(self, store: Store, on_failure: Callable[[BaseException], BaseException]) -> None:
+    def __init__(self, store: Store, on_failure: Callable[[Exception], Exception]) -> None:
         self._store = store
         self._on_failure = on_failure
         self._loop = asyncio.get_running_loop()
         self._next: list[_Submission] = []
-        self._done: deque[tuple[list[_Submission], BaseException | None]] = deque()
+        self._done: deque[tuple[list[_Submission], Exception | None]] = deque()
         self._is_waking = False
         self._under_way = 0
         self.tickets: dict[Hashable, Ticket] = {}
@@ -146,7 +147,10 @@ class Commits:
 
     def _finished(self, submissions: list[_Submission], done: Future[None]) -> None:
         """In the writer's thread: hand finished changes back, and wake the loop unless it is."""
-        self._done.append((submissions, done.exception()))
+        failure = done.exception()
+        if failure is not None and not isinstance(failure, Exception):
+            failure = StoreError(f"the writer was interrupted: {failure!r}")
+        self._done.append((submissions, failure))
         if not self._is_waking:
             self._is_waking = True
             self._loop.call_soon_threadsafe(self._wake)
@@ -157,10 +161,12 @@ class Commits:
         while self._done:
             submissions, failure = self._done.popleft()
             self._under_way -= len(submissions)
-            error = None if failure is None else self._on_failure(failure)
             for submission in submissions:
-                if error is None and submission.then is not None:
+                if failure is not None:
+                    submission.ticket.finish(self._on_failure(failure))
+                    continue
+                if submission.then is not None:
                     submission.then()
-                submission.ticket.finish(error)
+                submission.ticket.finish(None)
         if not self._under_way:
             self.idle.set()

@@ -9,9 +9,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-from pastwise.errors import PastwiseError
 from pastwise.service.changes import Change
 from pastwise.service.commits import Commits, Ticket
 from pastwise.service.policy import ServedPolicy
@@ -31,6 +30,16 @@ Publish = Callable[[str, str, Mapping[str, object]], None]
 def wall_clock_ms() -> int:
     """Milliseconds since 1970."""
     return time.time_ns() // 1_000_000
+
+
+class Refusal(NamedTuple):
+    """Why nothing is served now.
+
+    Each caller gets a problem of its own: one for all would collect their tracebacks.
+    """
+
+    slug: str
+    detail: str = ""
 
 
 class Core:
@@ -78,7 +87,7 @@ class Core:
         self._led_elsewhere: dict[str, PolicyRow] = {}
         self._labels: dict[tuple[str, int], ServedVersion] = {}
         self._commits = Commits(store, self._commit_failed)
-        self._refusal: Problem | None = Problem("starting")
+        self._refusal: Refusal | None = Refusal("starting")
         self._recovery: asyncio.Task[None] | None = None
 
     # Starting and stopping.
@@ -97,7 +106,7 @@ class Core:
     async def stop(self) -> None:
         """Refuse new requests, finish those under way, make last snapshots, close the store."""
         was_serving = self._refusal is None
-        self._refusal = Problem("stopping")
+        self._refusal = Refusal("stopping")
         if self._recovery is not None:
             self._recovery.cancel()
         await self._commits.idle.wait()
@@ -127,11 +136,11 @@ class Core:
             return None
         return load_policy(self.store, row, self._snapshot_every)
 
-    def _commit_failed(self, error: BaseException) -> Problem:
+    def _commit_failed(self, error: Exception) -> Problem:
         """Refuse everything until memory and store agree again."""
-        problem = problem_of(error) if isinstance(error, Exception) else Problem("bug")
+        problem = problem_of(error)
         if self._refusal is None:
-            self._refusal = problem
+            self._refusal = Refusal(problem.slug, problem.detail)
             self._recovery = asyncio.create_task(self._recover())
         return problem
 
@@ -145,8 +154,9 @@ class Core:
                 audit = AuditRow(0, now, "service", "store recovered", "", None, None)
                 await self._commits.submit([Insert(audit)])
                 await self._load_all()
-            except (PastwiseError, Problem) as error:
-                self._refusal = problem_of(error)
+            except Exception as error:  # nothing may end the attempts
+                problem = problem_of(error)
+                self._refusal = Refusal(problem.slug, problem.detail)
                 await asyncio.sleep(self._retry_after)
             else:
                 self._refusal = None
@@ -159,10 +169,14 @@ class Core:
 
     # Looking up.
 
+    def _require_ready(self) -> None:
+        """Refuse while starting, failing or stopping."""
+        if self._refusal is not None:
+            raise Problem(self._refusal.slug, self._refusal.detail)
+
     def _serving(self, name: str) -> ServedPolicy:
         """A policy that is ready to change. Nothing may be awaited between this and `_commit`."""
-        if self._refusal is not None:
-            raise self._refusal
+        self._require_ready()
         policy = self._policies.get(name)
         if policy is None:
             if name in self._led_elsewhere:

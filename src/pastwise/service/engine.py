@@ -189,8 +189,7 @@ class Engine(Core):
 
     async def _decision(self, decision_id: str) -> DecisionRow:
         """A decision that was committed."""
-        if self._refusal is not None:
-            raise self._refusal
+        self._require_ready()
         decision = await self._read(self.store.decision, decision_id)
         if decision is None:
             raise await self._read(self._not_found, decision_id)
@@ -251,8 +250,7 @@ class Engine(Core):
 
     async def create_policy(self, name: str, settings: PolicySettings, who: str) -> PolicyView:
         """A new policy, without a version."""
-        if self._refusal is not None:
-            raise self._refusal
+        self._require_ready()
         if settings.version is not None:
             raise Problem("no-version", "a new policy has no version yet; leave out version")
         with await self._commits.reserve(("policy", name)) as ticket:
