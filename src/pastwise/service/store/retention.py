@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 
 from pastwise.service.store.database import DatabaseStore
 from pastwise.service.store.export import archive_parquet
-from pastwise.service.store.reading import DAY, NOT_CLOSED
+from pastwise.service.store.reading import DAY
 from pastwise.service.store.rows import (
     DeleteSnapshots,
     ForgetContext,
@@ -25,7 +25,7 @@ from pastwise.service.store.rows import (
     Replace,
 )
 
-EXPIRED = f"""
+EXPIRED = """
 select d.seq, d.id, coalesce(o.seq, 0), coalesce(e.seq, 0)
 from decision d
 join (
@@ -36,7 +36,7 @@ left join (
     select decision, max(seq) as seq from event where policy = ? and decision is not null
     group by decision
 ) e on e.decision = d.id
-where d.policy = ? and d.at < ? and d.seq <= s.seq and not ({NOT_CLOSED})
+where d.policy = ? and d.at < ? and d.seq <= s.seq and d.status not in ('open', 'waiting')
     and coalesce(o.seq, 0) <= s.seq and coalesce(e.seq, 0) <= s.seq
 order by d.seq
 """
