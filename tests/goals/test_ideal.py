@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -201,3 +202,15 @@ def test_indices_of_a_joint_broadcast() -> None:
     ideal = IdealModel.of([0.25, 0.75], [0.5, 0.5])
     found = ideal.log_joint(np.arange(2)[:, None], np.arange(2), 0)
     np.testing.assert_allclose(found, np.full((2, 2), np.log(0.125)))
+
+
+def test_logarithms_are_those_of_the_c_library() -> None:
+    """Those of numpy depend on the processor, in about one of 300 numbers."""
+    probabilities = np.random.default_rng(0).dirichlet(np.ones(500), 4)
+    probabilities[:, 0] = 0.0
+    probabilities /= probabilities.sum(axis=-1, keepdims=True)
+    ideal = IdealModel.of(probabilities[:, None], num_actions=2)
+    assert ideal.log_transition.shape == (4, 1, 500)
+    for row, logarithms in zip(probabilities, ideal.log_transition[:, 0], strict=True):
+        assert logarithms[0] == -np.inf
+        assert logarithms[1:].tolist() == [math.log(each) for each in row[1:]]

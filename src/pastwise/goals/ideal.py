@@ -14,6 +14,7 @@ next to the ideal, not zeros in it, so that they change neither its largest nor 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -27,7 +28,6 @@ from pastwise._numerics.arrays import (
     Scalar,
     entries,
     frozen,
-    log,
     where_first,
 )
 from pastwise._numerics.checks import checked_probabilities
@@ -113,8 +113,8 @@ class IdealModel:
         uniform_rule = np.full(A, 1 / A)
         ideal_rule = uniform_rule if rule is None else checked_probabilities("rule", rule)
         return cls(
-            log_transition=log(ideal_transition),
-            log_rule=_with_axes(log(ideal_rule), 2),
+            log_transition=_log(ideal_transition),
+            log_rule=_with_axes(_log(ideal_rule), 2),
             allowed=_mask(allowed, A),
         )
 
@@ -231,6 +231,17 @@ class IdealModel:
         """Ln of the smallest positive joint value, over all transitions: [...]."""
         least_next_state = _inf_for_zeros(self.log_transition).min(axis=-1)
         return np.asarray((least_next_state + _inf_for_zeros(self.log_rule)).min(axis=(-2, -1)))
+
+
+def _log(probabilities: FloatArray) -> FloatArray:
+    """Natural logarithm of a table with few distinct numbers, with ln 0 = -inf.
+
+    By ``math.log``: that of numpy rounds in another way on another kind of processor, and a policy
+    must learn the same numbers from the same records everywhere.
+    """
+    distinct, place = np.unique(probabilities, return_inverse=True)
+    logarithms = [math.log(each) if each > 0 else -math.inf for each in distinct.tolist()]
+    return np.array(logarithms)[place].reshape(probabilities.shape)
 
 
 def _inf_for_zeros(log_values: FloatArray) -> FloatArray:
