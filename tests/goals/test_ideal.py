@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from pastwise._numerics.arrays import FloatArray
+from pastwise._numerics.checks import checked_probabilities
 from pastwise.errors import ParameterError
 from pastwise.goals.ideal import IdealModel
 from tests.helpers.oracles import joint, random_rows
@@ -206,11 +207,11 @@ def test_indices_of_a_joint_broadcast() -> None:
 
 def test_logarithms_are_those_of_the_c_library() -> None:
     """Those of numpy depend on the processor, in about one of 300 numbers."""
-    probabilities = np.random.default_rng(0).dirichlet(np.ones(500), 4)
-    probabilities[:, 0] = 0.0
-    probabilities /= probabilities.sum(axis=-1, keepdims=True)
-    ideal = IdealModel.of(probabilities[:, None], num_actions=2)
-    assert ideal.log_transition.shape == (4, 1, 500)
-    for row, logarithms in zip(probabilities, ideal.log_transition[:, 0], strict=True):
-        assert logarithms[0] == -np.inf
-        assert logarithms[1:].tolist() == [math.log(each) for each in row[1:]]
+    given = np.random.default_rng(0).dirichlet(np.ones(2000))
+    given[0] = 0.0
+    probabilities = checked_probabilities("transition", given / given.sum())
+    ideal = IdealModel.of(probabilities, num_actions=2)
+    assert ideal.log_transition.shape == (1, 1, 2000)
+    logarithms = ideal.log_transition[0, 0].tolist()
+    assert logarithms[0] == -math.inf
+    assert logarithms[1:] == [math.log(each) for each in probabilities[1:].tolist()]

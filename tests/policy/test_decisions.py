@@ -181,3 +181,24 @@ def test_no_row_is_in_an_outcome() -> None:
     exported = Export.of(learner)
     assert [state.label for state in exported.states] == ["A", "B"]
     assert exported.columns == ("ward",)
+
+
+def test_nothing_is_decided_at_an_outcome() -> None:
+    """Neither by its label nor by a row with the same value; the rule still has its row."""
+    log = {"x": ["a", "b", "a"], "did": ["p", "q", "q"], "result": ["yes", "no", "no"]}
+    learner = pw.TransferLearner(pw.Goal(prefer="yes"), method="TL")
+    learner.fit(log, state="x", action="did", outcome="result")
+    tables: list[Any] = [["yes"], [{"x": "yes"}], {"x": ["a", "yes"]}]
+    for table in tables:
+        for call in (learner.predict, learner.predict_proba, learner.decide):
+            with pytest.raises(UnknownLabelError, match="it is an outcome, no state"):
+                call(table)
+    live = learner.live(seed=0)
+    live.observe("a", "p", "yes")
+    states: list[Any] = ["yes", {"x": "yes"}]
+    for state in states:
+        for decide in (live.decide, live.choose, live.rule):
+            with pytest.raises(UnknownLabelError, match="it is an outcome, no state"):
+                decide(state)
+    assert live.index("yes") == learner.counts_.states.index("yes")
+    assert list(learner.rule_["yes"]) == ["p", "q"]

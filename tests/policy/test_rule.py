@@ -67,7 +67,7 @@ def test_an_unknown_state_is_an_error_or_the_fallbacks() -> None:
         lambda: LENIENT.row("colt"),
         lambda: LENIENT.sample("colt", np.random.default_rng(0)),
         lambda: (
-            lambda: known_index(RowReader(None, LENIENT.states), "colt", refuse=False)
+            lambda: known_index(RowReader(None, LENIENT.states).index, "colt", refuse=False)
         )(),  # as a method of a learner asks
     ],
 )

@@ -79,7 +79,7 @@ def find_states(table: Any, columns: Columns | None, reader: RowReader) -> Found
     problem: UnknownLabelError | None = None
     for number, row in enumerate(rows_of(table, columns, reader.states), start=1):
         try:
-            index.append(reader.index(row))
+            index.append(reader.deciding_index(row))
         except UnknownLabelError as error:
             index.append(UNKNOWN)
             if problem is None:

@@ -86,13 +86,20 @@ class RowReader:
     def index(self, row: object) -> int:
         """The same; an `UnknownLabelError` if no state matches."""
         if is_row(row):
-            label = self._label_of_row(cast(Row, row))
-            index = self.states.index(label)
-            if index in self._outcomes:
-                raise UnknownLabelError(label, lambda: None, advice="it is an outcome, no state")
-            return index
+            return self._no_outcome(self.states.index(self._label_of_row(cast(Row, row))))
         known = self.states.find(row)
         return self.states.index(self.label(row)) if known is None else known
+
+    def deciding_index(self, row: object) -> int:
+        """The same for a decision; the label of an outcome is then unknown as well."""
+        return self._no_outcome(self.index(row))
+
+    def _no_outcome(self, index: int) -> int:
+        """Refuse the outcome of a one-shot decision: nothing is decided there."""
+        if index in self._outcomes:
+            label = self.states.labels[index]
+            raise UnknownLabelError(label, lambda: None, advice="it is an outcome, no state")
+        return index
 
     def label(self, row: object) -> Label:
         """The label of a row, of a raw value or of a label, whether or not it is a state.

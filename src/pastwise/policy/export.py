@@ -101,12 +101,13 @@ class Export:
         policy = learner.fitted_
         regions = learner.regions_
         kinds = _kinds_of_columns(policy.columns, regions)
-        decisions = learner.decisions(list(policy.log.states.labels))
+        outcomes = set(policy.outcomes)
+        all_labels = enumerate(policy.log.states.labels)
+        labels = [label for index, label in all_labels if index not in outcomes]
+        decisions = learner.decisions(labels)
         episodes = decisions.episodes
         states = []
-        for index, label in enumerate(decisions.states.labels):
-            if index in policy.outcomes:
-                continue
+        for index, label in enumerate(labels):
             state = ExportedState(
                 label=label,
                 region=_needed(regions[label], policy.columns, kinds.required),

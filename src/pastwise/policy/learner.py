@@ -630,7 +630,7 @@ class TransferLearner:
         """
         policy = self._fitted
         refuse = policy.settings.on_unseen == "refuse"
-        index = known_index(policy.reader, state, refuse=refuse)
+        index = known_index(policy.reader.index, state, refuse=refuse)
         row = policy.fallback_rule if index is None else policy.plan_at(index).rule[0]
         return dict(zip(policy.log.actions.labels, row.tolist(), strict=True))
 

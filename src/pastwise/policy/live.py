@@ -99,11 +99,12 @@ class LivePolicy:
         self._counts = base.counts
         self._rows = base.rows(self._exploring)
 
-        # Indices of the labels that the loop has used; `observe` keeps its own dictionary of
-        # states that records may leave, which terminal states are not.
+        # Indices of the labels that the loop has used: of states to decide in, which outcomes are
+        # not; of states that records leave, which terminal states are not; and of all states.
         self._actions = base.counts.actions.labels
         self._state_index: dict[Label, int] = {}
         self._origin_index: dict[Label, int] = {}
+        self._arrival_index: dict[Label, int] = {}
         self._action_index: dict[Label, int] = {}
 
         self._num_states = len(base.counts.states)
@@ -150,11 +151,11 @@ class LivePolicy:
     def index(self, state: Label | Row) -> int | None:
         """Index of the state of a label, a raw value or a row; None if no state matches."""
         try:
-            return self._state_index[state]
+            return self._arrival_index[state]
         except (KeyError, TypeError):
             index = self._policy.reader.find(state)
-        if index is not None:
-            self._remember(state, index)
+        if index is not None and self._is_label(state):
+            self._arrival_index[state] = index
         return index
 
     def label(self, index: int) -> Label:
@@ -361,7 +362,7 @@ class LivePolicy:
         try:
             s = self._origin_index[state]
             a = self._action_index[action]
-            n = self._state_index[next_state]
+            n = self._arrival_index[next_state]
         except (KeyError, TypeError):
             found = self._look_up(state, action, next_state, reward)
             if found is None:
@@ -400,15 +401,15 @@ class LivePolicy:
 
     def _known_index(self, state: Label | Row, stacklevel: int) -> int | None:
         """Index of a state that the loop has not used yet; None if the prior answers for it."""
-        index = known_index(self._policy.reader, state, refuse=self._refuse, stacklevel=stacklevel)
-        if index is not None:
-            self._remember(state, index)
+        find = self._policy.reader.deciding_index
+        index = known_index(find, state, refuse=self._refuse, stacklevel=stacklevel)
+        if index is not None and self._is_label(state):
+            self._state_index[state] = index
         return index
 
-    def _remember(self, state: Label | Row, index: int) -> None:
-        """Remember the index of a label; raw values would be too many."""
-        if not is_row(state) and self._counts.states.has(state):
-            self._state_index[state] = index
+    def _is_label(self, state: Label | Row) -> bool:
+        """Whether this is a label, whose index is remembered; raw values would be too many."""
+        return not is_row(state) and self._counts.states.has(state)
 
     def _look_up(
         self, state: Label | Row, action: Label, next_state: Label | Row, reward: float | None
@@ -438,9 +439,10 @@ class LivePolicy:
             return None
 
         # Known labels are found at once the next time.
-        if not is_row(state) and self._counts.states.has(state):
+        if self._is_label(state):
             self._origin_index[state] = s
-        self._remember(next_state, n)
+        if self._is_label(next_state):
+            self._arrival_index[next_state] = n
         self._action_index[action] = a
         return s, a, n
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -69,7 +69,7 @@ class Rule(Mapping[Label, dict[Label, float]]):
 
     def _row(self, state: Label | Row) -> FloatArray:
         """For the public methods: each calls it directly, so a warning points at their caller."""
-        index = known_index(self._reader, state, refuse=self.fallback is None, stacklevel=4)
+        index = known_index(self._reader.index, state, refuse=self.fallback is None, stacklevel=4)
         return np.asarray(self.fallback if index is None else self.probabilities[index])
 
     def __getitem__(self, state: Label | Row) -> dict[Label, float]:
@@ -284,19 +284,21 @@ def _part(part: int | None, whole: int | None) -> str:
 
 
 def known_index(
-    reader: RowReader, state: object, *, refuse: bool, stacklevel: int = 3
+    find: Callable[[object], int], state: object, *, refuse: bool, stacklevel: int = 3
 ) -> int | None:
     """Index of a state; None with a warning, or an error, for one that the log does not have.
 
     Parameters
     ----------
+    find : callable
+        Index of a state, or an `UnknownLabelError`; see `RowReader`.
     state
-        A label, a raw value or a row; see `RowReader`.
+        A label, a raw value or a row.
     stacklevel : int
         The warning points at the caller of the function that calls this one, or further up.
     """
     try:
-        return reader.index(state)
+        return find(state)
     except UnknownLabelError as error:
         if refuse:
             error.advice = error.advice or 'on_unseen="prior" answers with the prior'
