@@ -237,6 +237,8 @@ class ChangeDetector:
         Number of outcomes so far.
     alarm : bool
         Whether the evidence has ever reached the run length. It stays until `restart`.
+    belief : Belief
+        The posterior of the log, from which the means of the priors come.
 
     Examples
     --------
@@ -281,8 +283,8 @@ class ChangeDetector:
 
         # The reference, of which rows are made when they are first visited.
         self._log = counts.evenly_weighted().without_rewards()
-        self._belief = Belief(self._log)
-        self._entered: list[float] = self._belief.entered[0].tolist()
+        self.belief = Belief(self._log)
+        self._entered: list[float] = self.belief.entered[0].tolist()
         self.restart()
 
     def restart(self) -> None:
@@ -365,7 +367,7 @@ class ChangeDetector:
     def _visit(self, state: int, action: int) -> _Row:
         """The row of a state and an action, at first as the log has it."""
         # Mean of the prior.
-        mean = self._belief.prior_row(state, action)
+        mean = self.belief.prior_row(state, action)
         prior: dict[int, float] = {}
         for n, probability in zip(mean.next_state.tolist(), mean.probability.tolist(), strict=True):
             prior[n] = prior.get(n, 0.0) + probability
