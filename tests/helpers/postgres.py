@@ -53,6 +53,7 @@ class PostgresServer:
         if self._user is not None:
             shutil.chown(self.folder, self._user)
         self._data = self.folder / "data"
+        self._process_file = self._data / "postmaster.pid"
         self._run("initdb", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--no-sync")
         self.start()
 
@@ -69,16 +70,17 @@ class PostgresServer:
 
     def kill(self) -> None:
         """Kill all processes of the server at once, as a crash of the machine would."""
-        process = int((self._data / "postmaster.pid").read_text().split()[0])
+        process = int(self._process_file.read_text().split()[0])
         children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
         processes = [process, *map(int, children)]
         for each in processes:
             os.kill(each, signal.SIGKILL)
         while any(Path(f"/proc/{each}").exists() and not _is_zombie(each) for each in processes):
             time.sleep(0.01)
-        # A killed process without a parent that waits for it still looks alive to the next server.
-        (self._data / "postmaster.pid").unlink()
-        for lock in self.folder.glob(".s.PGSQL.*"):
+
+        # Where nobody collects dead processes, they look as if they still used these files.
+        self._process_file.unlink()
+        for lock in self.folder.glob(".s.PGSQL.*.lock"):
             lock.unlink()
 
     def url(self) -> str:
@@ -91,7 +93,8 @@ class PostgresServer:
 
     def remove(self) -> None:
         """Stop the server and remove its files."""
-        self._run("pg_ctl", "--wait", "--silent", "--mode=immediate", "stop")
+        if self._process_file.exists():
+            self._run("pg_ctl", "--wait", "--silent", "--mode=immediate", "stop")
         shutil.rmtree(self.folder)
 
     def _run(self, program: str, *arguments: str) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
+from urllib.parse import quote
 
 from pastwise.service.store.database import DatabaseStore
 from pastwise.service.store.export import archive_parquet
@@ -102,7 +103,7 @@ def retain(
     # The file is complete and on disk before anything is removed.
     last = max(max(seq, outcome, event) for seq, _, outcome, event in expired)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = folder / f"{policy}-{last}-{now}.parquet"
+    file = folder / f"{quote(policy, safe='')}-{last}-{now}.parquet"
     numbers = [seq for seq, _, _, _ in expired]
     archive_parquet(store, policy, file, numbers)
 

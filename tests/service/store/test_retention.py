@@ -1,0 +1,118 @@
+"""What is too old goes into a file first, and a replay still has all it needs."""
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from pastwise.service.store.base import Store
+from pastwise.service.store.database import DatabaseStore
+from pastwise.service.store.retention import Retained, retain
+from pastwise.service.store.rows import Insert, SnapshotRow
+from tests.helpers.service_rows import POLICY, START, decision, decision_id, event, outcome
+
+DAY = 86_400_000
+
+
+def at_day(day: int) -> int:
+    return START + day * DAY
+
+
+def retained(store: Store, folder: Path, day: int) -> Retained:
+    assert isinstance(store, DatabaseStore)
+    return retain(
+        store, POLICY, folder, now=at_day(day), retention_days=400, context_days=30, batch=2
+    )
+
+
+def seqs(store: Store) -> list[int]:
+    return [item.seq for item in store.history(POLICY)]
+
+
+def fill(store: Store) -> None:
+    """Two versions; a snapshot of each, after the number 9 and 20."""
+    rows = [
+        event(1, "version"),
+        decision(2, at=at_day(0), status="learned", context="c"),
+        outcome(3, of_seq=2),
+        decision(4, at=at_day(1), status="missing", context="c"),
+        event(5, "missing", of_seq=4),
+        decision(6, at=at_day(2), status="late"),
+        decision(7, at=at_day(2), status="learned"),
+        outcome(8, of_seq=7),
+        decision(9, at=at_day(2), status="open"),
+        outcome(10, of_seq=6, status="late"),
+        decision(11, at=at_day(3), status="learned", version=2),
+        outcome(12, of_seq=11),
+        decision(20, at=at_day(300), status="learned", version=2, context="c"),
+        outcome(21, of_seq=20),
+    ]
+    snapshots = [
+        SnapshotRow(POLICY, 1, 3, b"h", b"x"),
+        SnapshotRow(POLICY, 1, 9, b"h", b"x"),
+        SnapshotRow(POLICY, 2, 12, b"h", b"x"),
+        SnapshotRow(POLICY, 2, 20, b"h", b"x"),
+    ]
+    store.submit([*map(Insert, rows), *map(Insert, snapshots)]).result()
+
+
+def test_nothing_goes_before_its_time(store: Store, tmp_path: Path) -> None:
+    fill(store)
+    before = list(store.history(POLICY))
+    assert retained(store, tmp_path, 20) == Retained(0, 0, None)
+    assert list(store.history(POLICY)) == before
+    assert store.removals(POLICY) == []
+
+
+def test_context_goes_first(store: Store, tmp_path: Path) -> None:
+    fill(store)
+    assert retained(store, tmp_path, 32) == Retained(0, 2, None)
+    contexts = [row.context for row in store.decisions(POLICY).items]
+    assert contexts == ["c", None, None, None, None, None, None]
+
+
+def test_old_decisions_that_snapshots_cover_go_into_a_file(store: Store, tmp_path: Path) -> None:
+    fill(store)
+    expected = {seq: store.decision(decision_id(seq)) for seq in (2, 4, 7, 11)}
+    result = retained(store, tmp_path / "archive", 500)
+
+    # The open one stays, and the one whose outcome came after the snapshot.
+    assert result.decisions == 4
+    assert seqs(store) == [1, 6, 9, 10, 20, 21]
+    assert store.outcome_of(decision_id(7)) is None
+
+    # The file has all of them.
+    assert result.file is not None
+    table = pq.read_table(result.file)
+    assert table["seq"].to_pylist() == [2, 4, 7, 11]
+    assert table["next_state"].to_pylist() == ["comfortable", None, "comfortable", "comfortable"]
+    assert table["version"].to_pylist() == [1, 1, 1, 2]
+    assert table["decided_propensity"].to_pylist() == [
+        row.propensity for row in expected.values() if row is not None
+    ]
+
+    # The store knows what is gone, and keeps counting.
+    (removal,) = store.removals(POLICY)
+    assert (removal.seq, removal.before, removal.rows) == (12, at_day(100), 4)
+    assert removal.file == result.file.name
+    assert store.last_seq(POLICY) == 21
+    assert [row.seq for row in store.snapshots(POLICY, 1)] == [9]
+    assert [row.seq for row in store.snapshots(POLICY, 2)] == [12, 20]
+
+
+def test_numbers_are_not_used_again_after_everything_is_gone(store: Store, tmp_path: Path) -> None:
+    rows = [decision(7, status="learned"), outcome(8, of_seq=7)]
+    store.submit([*map(Insert, rows), Insert(SnapshotRow(POLICY, 1, 8, b"h", b"x"))]).result()
+    assert retained(store, tmp_path, 500).decisions == 1
+    assert seqs(store) == []
+    assert store.last_seq(POLICY) == 8
+
+
+def test_a_pass_that_was_interrupted_is_taken_up_again(store: Store, tmp_path: Path) -> None:
+    fill(store)
+    first = retained(store, tmp_path, 500)
+    assert retained(store, tmp_path, 501) == Retained(0, 0, None)
+    store.submit([Insert(decision(2, at=at_day(0), status="learned"))]).result()
+    second = retained(store, tmp_path, 502)
+    assert second.decisions == 1
+    assert first.file != second.file
+    assert len(list(tmp_path.glob("*.parquet"))) == 2
