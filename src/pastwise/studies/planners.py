@@ -123,12 +123,12 @@ def offline_parts(
 ) -> list[Part[list[dict[str, Any]]]]:
     """A part for every system, with all that happens in it; see `offline_scores`."""
     return [
-        partial(_offline_part, dict(learners), place, pasts, records)
+        partial(offline_part, dict(learners), place, pasts, records)
         for place in places(families, pasts, systems, seed)
     ]
 
 
-def _offline_part(
+def offline_part(
     learners: Mapping[str, Learner],
     place: Place,
     pasts: Sequence[str],
