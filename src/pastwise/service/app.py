@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Literal, ParamSpec, TypeVar
 
@@ -17,6 +18,7 @@ from pastwise.service import uploads
 from pastwise.service.core import wall_clock_ms
 from pastwise.service.engine import Engine
 from pastwise.service.gate import Gate
+from pastwise.service.jobs import Jobs
 from pastwise.service.journal import Journal
 from pastwise.service.metrics import Metrics
 from pastwise.service.openapi import openapi_document
@@ -50,6 +52,7 @@ class Service:
     store: Store
     engine: Engine
     tokens: Tokens
+    jobs: Jobs
 
     def __init__(
         self,
@@ -66,7 +69,9 @@ class Service:
         self.openapi = openapi_document(OPERATIONS)
         self.state: Literal["starting", "ready", "stopping"] = "starting"
         self.uploads = settings.data / "uploads"
+        self.store_address = settings.database or str(settings.data)
         self._care: asyncio.Task[None] | None = None
+        self._background: set[asyncio.Task[None]] = set()
 
     # Start and stop
 
@@ -78,9 +83,11 @@ class Service:
         administrators = read_token_file(token_file)
         uploads.remove_partial(self.uploads)
 
-        self.store = await asyncio.to_thread(open_store, settings.database or settings.data)
+        self.store = await asyncio.to_thread(open_store, self.store_address)
         self.tokens = Tokens(self.store.tokens, administrators, self.clock)
         await asyncio.to_thread(self.tokens.refresh)
+        jobs = settings.data / "jobs"
+        self.jobs = await asyncio.to_thread(Jobs, jobs, settings.workers, journal=self.journal)
         self.engine = Engine(self.store, self.clock, publish=self.stream.publish)
         await self.engine.start()
         self.state = "ready"
@@ -99,6 +106,9 @@ class Service:
         self._care.cancel()
         with suppress(asyncio.CancelledError):
             await self._care
+        await self.jobs.close()
+        if self._background:
+            await asyncio.wait(self._background, timeout=1.0)
         await self._note_use()
         await self.engine.stop()
 
@@ -106,6 +116,18 @@ class Service:
         """Refuse requests before the start and after the stop."""
         if self.state != "ready":
             raise Problem(self.state, headers={"Retry-After": "1"})
+
+    def in_background(self, work: Coroutine[None, None, None]) -> None:
+        """Do something that no request waits for; a failure goes to the journal."""
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._finished)
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._background.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self.journal.event("error", "background", error=type(error).__name__, detail=str(error))
 
     # Care
 
@@ -178,6 +200,7 @@ class Service:
     async def rendered_metrics(self) -> str:
         """All metrics as text."""
         metrics = self.metrics
+        states = Counter(view.state for view in self.jobs.views())
 
         def look_up() -> str:
             for file, size in self.store.sizes().items():
@@ -186,6 +209,9 @@ class Service:
             for view in self.engine.policies():
                 number = self.store.open_decisions(view.name)
                 metrics.outcomes_open.set(number, policy=view.name)
+            metrics.jobs.forget()
+            for state, number in states.items():
+                metrics.jobs.set(number, state=state)
             return metrics.render()
 
         return await asyncio.to_thread(look_up)

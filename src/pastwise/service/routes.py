@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pastwise.service import handlers_decisions as on_decisions
+from pastwise.service import handlers_jobs as on_jobs
 from pastwise.service import handlers_logs as on_logs
 from pastwise.service import handlers_policies as on_policies
 from pastwise.service import handlers_service as on_service
@@ -14,7 +15,10 @@ from pastwise.service.types import (
     DecisionDetail,
     DecisionsQuery,
     DecisionView,
+    EvaluationRequest,
     HealthView,
+    JobView,
+    LearnRequest,
     LogView,
     ManyDecisions,
     NewToken,
@@ -22,12 +26,15 @@ from pastwise.service.types import (
     OutcomeView,
     Page,
     PageQuery,
+    PeriodQuery,
     PolicySettings,
     PolicyView,
+    ReplayRequest,
     RollbackRequest,
     RuleView,
     SettingsPatch,
     StateQuery,
+    SummaryRequest,
     TakenRequest,
     TokenRequest,
     TokenView,
@@ -202,7 +209,109 @@ POLICIES = (
     ),
 )
 
+JOBS = (
+    Operation(
+        "GET",
+        f"{POLICY}/decisions.parquet",
+        on_jobs.decisions_parquet,
+        "Export decisions as a log that `pastwise learn` reads.",
+        query=PeriodQuery,
+        answer=on_jobs.PARQUET,
+        problems=("too-many-jobs",),
+    ),
+    Operation(
+        "GET",
+        f"{POLICY}/decisions.csv",
+        on_jobs.decisions_csv,
+        "Export decisions as a table for a spreadsheet.",
+        query=PeriodQuery,
+        answer=on_jobs.CSV,
+        problems=("too-many-jobs",),
+    ),
+    Operation(
+        "POST",
+        f"{POLICY}/replay",
+        on_jobs.replay,
+        "Start a job: replay all events and compare.",
+        role="edit",
+        rate="write",
+        body=ReplayRequest,
+        answer=JobView,
+        status=202,
+        problems=("too-many-jobs",),
+    ),
+    Operation(
+        "POST",
+        f"{POLICY}/evaluations",
+        on_jobs.evaluate,
+        "Start a job: evaluate a version on its decisions or on an uploaded log.",
+        role="edit",
+        rate="write",
+        body=EvaluationRequest,
+        answer=JobView,
+        status=202,
+        problems=("too-many-jobs", "nothing-to-learn"),
+    ),
+    Operation(
+        "POST",
+        f"{POLICY}/learn",
+        on_jobs.learn,
+        "Start a job: learn a new version from the outcomes since.",
+        role="deploy",
+        rate="write",
+        body=LearnRequest,
+        answer=JobView,
+        status=202,
+        problems=("too-many-jobs", "nothing-to-learn"),
+    ),
+    Operation(
+        "GET",
+        "/v1/jobs",
+        on_jobs.jobs,
+        "List jobs, the newest first.",
+        query=PageQuery,
+        answer=Page[JobView],
+    ),
+    Operation("GET", "/v1/jobs/{id}", on_jobs.job, "Look up a job.", answer=JobView),
+    Operation(
+        "GET",
+        "/v1/jobs/{id}/file",
+        on_jobs.job_file,
+        "Download the file that a job made.",
+        answer=OCTETS,
+    ),
+    Operation(
+        "GET",
+        "/v1/jobs/{id}/events",
+        on_jobs.job_events,
+        "Follow a job, as Server-Sent Events.",
+        answer=on_jobs.EVENT_STREAM,
+    ),
+    Operation(
+        "DELETE",
+        "/v1/jobs/{id}",
+        on_jobs.stop_job,
+        "Stop a job; what it has found so far is kept.",
+        role="edit",
+        rate="write",
+        answer=JobView,
+    ),
+)
+
 LOGS = (
+    Operation(
+        "POST",
+        "/v1/logs/{id}/summaries",
+        on_jobs.summarise,
+        "Start a job: describe the columns of an uploaded log, or read it as to learn from it.",
+        role="edit",
+        rate="write",
+        body=SummaryRequest,
+        answer=JobView,
+        status=202,
+        is_policy_bound=False,
+        problems=("too-many-jobs",),
+    ),
     Operation(
         "POST",
         "/v1/logs",
@@ -335,5 +444,5 @@ SERVICE = (
     ),
 )
 
-OPERATIONS: tuple[Operation, ...] = (*DECISIONS, *POLICIES, *LOGS, *SERVICE)
+OPERATIONS: tuple[Operation, ...] = (*DECISIONS, *POLICIES, *JOBS, *LOGS, *SERVICE)
 """All operations; addresses are tried in this order, so the most frequent come first."""

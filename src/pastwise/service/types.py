@@ -372,6 +372,12 @@ class LearnRequest(Request):
     note: Annotated[str, Meta(max_length=1000)] = ""
 
 
+class SummaryRequest(Request):
+    """Describe an uploaded log; with ``columns`` read it as `pastwise learn` would with these."""
+
+    columns: dict[str, object] | None = None
+
+
 class ProgressView(View):
     """How far a job is."""
 

@@ -1,0 +1,116 @@
+"""The OpenAPI document against the routes and against real requests and answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pastwise.service.problems import PROBLEMS
+from pastwise.service.routes import OPERATIONS
+from tests.helpers.services import ROOM, InProcess
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
+    with InProcess(tmp_path_factory.mktemp("service")) as service:
+        yield service.with_policy()
+
+
+@pytest.fixture(scope="module")
+def document(service: InProcess) -> dict[str, Any]:
+    found: dict[str, Any] = service.call("GET", "/v1/openapi.json", token=None).json()
+    return found
+
+
+def test_every_route_is_described_and_nothing_else(document: dict[str, Any]) -> None:
+    described = {
+        (method.upper(), path) for path, item in document["paths"].items() for method in item
+    }
+    assert described == {(operation.method, operation.path) for operation in OPERATIONS}
+    assert document["openapi"].startswith("3.1")
+    ids = [each["operationId"] for item in document["paths"].values() for each in item.values()]
+    assert len(ids) == len(set(ids))
+
+
+def test_references_lead_somewhere(document: dict[str, Any]) -> None:
+    def references(value: Any) -> Iterator[str]:
+        if isinstance(value, dict):
+            if "$ref" in value:
+                yield value["$ref"]
+            for part in value.values():
+                yield from references(part)
+        elif isinstance(value, list):
+            for part in value:
+                yield from references(part)
+
+    found = set(references(document))
+    assert found
+    for reference in found:
+        name = reference.removeprefix("#/components/schemas/")
+        assert name in document["components"]["schemas"]
+
+
+def test_path_parameters_are_declared(document: dict[str, Any]) -> None:
+    for path, item in document["paths"].items():
+        for operation in item.values():
+            declared = {each["name"] for each in operation["parameters"] if each["in"] == "path"}
+            assert declared == {part[1:-1] for part in path.split("/") if part.startswith("{")}
+
+
+def test_problems_of_an_operation_exist(document: dict[str, Any]) -> None:
+    for item in document["paths"].values():
+        for operation in item.values():
+            for status, answer in operation["responses"].items():
+                if int(status) < 400:
+                    continue
+                for slug in answer["description"].split(", "):
+                    assert PROBLEMS[slug].status == int(status)
+
+
+def members(document: dict[str, Any], schema: dict[str, Any]) -> tuple[set[str], set[str]]:
+    """Known and required members of an object."""
+    if "$ref" in schema:
+        schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    return set(schema["properties"]), set(schema.get("required", ()))
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/v1/policies/{policy}/decide", {"state": "cold"}),
+        ("GET", "/v1/policies/{policy}", None),
+        ("GET", "/v1/policies/{policy}/versions/{version}", None),
+        ("GET", "/v1/policies/{policy}/rule", None),
+        ("GET", "/v1/policies/{policy}/decisions", None),
+        ("POST", "/v1/tokens", {"name": "x", "roles": ["read"]}),
+        ("GET", "/v1/audit", None),
+        ("GET", "/readyz", None),
+    ],
+)
+def test_answers_have_the_described_members(
+    service: InProcess, document: dict[str, Any], method: str, path: str, body: Any
+) -> None:
+    target = path.format(policy=ROOM, version=1)
+    if path.endswith("/rule"):
+        target += "?state=cold"
+    answer = service.call(method, target, body)
+    described = document["paths"][path][method.lower()]["responses"][str(answer.status_code)]
+    schema = described["content"]["application/json"]["schema"]
+    known, required = members(document, schema)
+    assert required <= set(answer.json()) <= known
+
+
+def test_a_request_is_described_as_it_is_parsed(
+    service: InProcess, document: dict[str, Any]
+) -> None:
+    operation = document["paths"]["/v1/policies/{policy}/decide"]["post"]
+    schema = operation["requestBody"]["content"]["application/json"]["schema"]
+    known, required = members(document, schema)
+    assert required == {"state"}
+    assert known == {"state", "allowed", "episode", "context", "dry_run"}
+    name = schema["$ref"].rpartition("/")[2]
+    assert document["components"]["schemas"][name]["additionalProperties"] is False
+    assert json.dumps(document)  # plain values only
