@@ -43,8 +43,14 @@ class Model:
         return Model(dict(self.decisions), dict(self.outcomes), dict(self.events))
 
     def last_seq(self, policy: str) -> int:
-        rows = [*self.decisions.values(), *self.outcomes.values(), *self.events.values()]
-        return max((row.seq for row in rows if row.policy == policy), default=0)
+        return max(self.seqs(policy), default=0)
+
+    def seqs(self, policy: str) -> list[int]:
+        rows: list[DecisionRow | OutcomeRow | EventRow] = []
+        rows.extend(self.decisions.values())
+        rows.extend(self.outcomes.values())
+        rows.extend(self.events.values())
+        return sorted(row.seq for row in rows if row.policy == policy)
 
 
 class Comparison:
@@ -114,10 +120,8 @@ class Comparison:
             assert self.store.last_seq(policy) == self.model.last_seq(policy)
             made = [row for key, row in sorted(self.model.decisions.items()) if key[0] == policy]
             assert self.store.decisions(policy, limit=100).items == made[::-1]
-            seqs = [row.seq for row in made]
-            seqs += [row.seq for row in self.model.outcomes.values() if row.policy == policy]
-            seqs += [row.seq for row in self.model.events.values() if row.policy == policy]
-            assert [item.seq for item in self.store.history(policy)] == sorted(seqs)
+            history = [item.seq for item in self.store.history(policy)]
+            assert history == self.model.seqs(policy)
             is_open = [row for row in made if row.status == "open"]
             assert self.store.due(policy, 2**60, 100) == is_open
             for row in made:

@@ -1,5 +1,6 @@
 """PostgreSQL: one leader per policy, and a server that goes away."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
@@ -38,8 +39,11 @@ def test_one_process_leads_a_policy(store: Store, url: str) -> None:
     assert not second.lead(POLICY)
     assert second.lead("other")
     assert not store.lead("other")
+
+    # The server frees the lock when it notices that the session has ended.
     second.close()
-    assert store.lead("other")
+    while not store.lead("other"):
+        time.sleep(0.01)
 
 
 def test_another_schema_is_another_store(store: Store, postgres: PostgresServer) -> None:
@@ -95,7 +99,7 @@ def test_a_killed_server_loses_nothing_that_was_acknowledged(
     writer = Thread(target=write)
     writer.start()
     while acknowledged < 50:
-        pass
+        time.sleep(0.001)
     postgres.kill()
     writer.join(timeout=30)
     assert not writer.is_alive()

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 from pastwise.service.store.base import Store
 from pastwise.service.store.database import DatabaseStore
 from pastwise.service.store.retention import Retained, retain
-from pastwise.service.store.rows import Insert, SnapshotRow
+from pastwise.service.store.rows import Insert, Row, SnapshotRow
 from tests.helpers.service_rows import POLICY, START, decision, decision_id, event, outcome
 
 DAY = 86_400_000
@@ -30,7 +30,7 @@ def seqs(store: Store) -> list[int]:
 
 def fill(store: Store) -> None:
     """Two versions; a snapshot of each, after the number 9 and 20."""
-    rows = [
+    rows: list[Row] = [
         event(1, "version"),
         decision(2, at=at_day(0), status="learned", context="c"),
         outcome(3, of_seq=2),
@@ -100,7 +100,7 @@ def test_old_decisions_that_snapshots_cover_go_into_a_file(store: Store, tmp_pat
 
 
 def test_numbers_are_not_used_again_after_everything_is_gone(store: Store, tmp_path: Path) -> None:
-    rows = [decision(7, status="learned"), outcome(8, of_seq=7)]
+    rows: list[Row] = [decision(7, status="learned"), outcome(8, of_seq=7)]
     store.submit([*map(Insert, rows), Insert(SnapshotRow(POLICY, 1, 8, b"h", b"x"))]).result()
     assert retained(store, tmp_path, 500).decisions == 1
     assert seqs(store) == []
