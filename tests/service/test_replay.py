@@ -218,7 +218,7 @@ def test_an_outcome_that_is_gone_stops_the_start(store: Store, tmp_path: Path) -
     for _ in range(3):
         loop.step("cold", "warm")
     tamper(tmp_path / "data", "delete from outcome where seq = ?", 3)
-    with pytest.raises(ReplayError, match="event 4 .*records"):
+    with pytest.raises(ReplayError, match=r"event 4 .*records"):
         loop.reloaded()
 
 
