@@ -254,9 +254,12 @@ class LivePolicy:
         allowed, floor
             As `choose` has them.
         """
-        random_state = self._exploring.bit_generator.state
-        row, total = self._weights(state, allowed, floor, stacklevel=5)
-        self._exploring.bit_generator.state = random_state
+        if isinstance(self._rows, PlannedRows):  # the only ones that may use random numbers
+            random_state = self._exploring.bit_generator.state
+            row, total = self._weights(state, allowed, floor, stacklevel=5)
+            self._exploring.bit_generator.state = random_state
+        else:
+            row, total = self._weights(state, allowed, floor, stacklevel=5)
         return {action: weight / total for action, weight in zip(self._actions, row, strict=True)}
 
     def _choose(

@@ -88,7 +88,7 @@ class Service:
         await asyncio.to_thread(self.tokens.refresh)
         jobs = settings.data / "jobs"
         self.jobs = await asyncio.to_thread(Jobs, jobs, settings.workers, journal=self.journal)
-        self.engine = Engine(self.store, self.clock, publish=self.stream.publish)
+        self.engine = Engine(self.store, self.clock, self.metrics, self.stream.publish)
         await self.engine.start()
         self.state = "ready"
         self._care = asyncio.create_task(self._look_after())

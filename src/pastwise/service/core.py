@@ -13,6 +13,8 @@ from typing import NamedTuple, TypeVar
 
 from pastwise.service.changes import Change
 from pastwise.service.commits import Commits, Ticket
+from pastwise.service.meter import Meter
+from pastwise.service.metrics import Metrics
 from pastwise.service.policy import ServedPolicy
 from pastwise.service.problems import Problem, problem_of
 from pastwise.service.replay import load_policy, load_version
@@ -50,6 +52,8 @@ class Core:
     store : Store
     clock : callable
         Milliseconds since 1970.
+    metrics : Metrics, optional
+        Where to count; nobody reads them by default.
     publish : callable, optional
         Gets the news of all policies.
     snapshot_every : int
@@ -68,6 +72,7 @@ class Core:
         self,
         store: Store,
         clock: Callable[[], int] = wall_clock_ms,
+        metrics: Metrics | None = None,
         publish: Publish | None = None,
         *,
         snapshot_every: int = 100_000,
@@ -77,7 +82,9 @@ class Core:
     ) -> None:
         self.store = store
         self._clock = clock
+        self._meter = Meter(Metrics() if metrics is None else metrics)
         self._publish = publish
+        store.on_commit = self._meter.committed
         self._snapshot_every = snapshot_every
         self._most_due = most_due
         self._most_labels = most_labels
@@ -130,11 +137,26 @@ class Core:
         self._policies = policies
         self._led_elsewhere = led_elsewhere
 
+    async def _take_over(self) -> None:
+        """Serve policies that another process made, or no longer leads."""
+        for row in await asyncio.to_thread(self.store.policies):
+            if row.policy in self._policies:
+                continue
+            policy = await asyncio.to_thread(self._load, row)
+            if policy is None:
+                self._led_elsewhere[row.policy] = row
+            elif self._refusal is None:
+                self._policies.setdefault(row.policy, policy)
+                self._led_elsewhere.pop(row.policy, None)
+
     def _load(self, row: PolicyRow) -> ServedPolicy | None:
         """A policy as it is stored; None if another process leads it."""
         if not self.store.lead(row.policy):
             return None
-        return load_policy(self.store, row, self._snapshot_every)
+        begin = time.perf_counter()
+        policy = load_policy(self.store, row, self._snapshot_every)
+        self._meter.loaded(row.policy, time.perf_counter() - begin)
+        return policy
 
     def _commit_failed(self, error: Exception) -> Problem:
         """Refuse everything until memory and store agree again."""
@@ -220,8 +242,8 @@ class Core:
         return change.answer
 
     def _spread(self, name: str, change: Change[Answer]) -> None:
-        """Publish the news of a change that is committed."""
-        if self._publish is None:
-            return
-        for kind, body in change.news:
-            self._publish(name, kind, body)
+        """Count and publish the news of a change that is committed."""
+        for news in change.news:
+            self._meter.happened(name, news)
+            if self._publish is not None:
+                self._publish(name, news.kind, news.body)

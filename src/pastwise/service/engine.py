@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from time import perf_counter
 from uuid import UUID
 
 import msgspec
@@ -18,7 +19,7 @@ import msgspec
 from pastwise.errors import PastwiseError
 from pastwise.service import outcomes
 from pastwise.service.batches import DIGEST_BYTES, decide_batch, digest_of, item_key, place_in
-from pastwise.service.changes import CANCELLED, MISSING, Caller
+from pastwise.service.changes import CANCELLED, MISSING, Caller, Change
 from pastwise.service.core import Core
 from pastwise.service.policy import ServedPolicy
 from pastwise.service.problems import Problem
@@ -76,10 +77,13 @@ class Engine(Core):
         self, name: str, request: DecideRequest, token: str, key: str | None
     ) -> tuple[DecisionView, bool]:
         """A decision, and whether it was made before for the same idempotency key."""
+        begin = perf_counter()
         if key is None or request.dry_run:
             policy = self._serving(name)
-            change = policy.decide(request, Caller(token), self._clock())
-            return await self._commit(policy, change), False
+            change = self._plan_decision(policy, request, Caller(token))
+            view = await self._commit(policy, change)
+            self._meter.answered(perf_counter() - begin)
+            return view, False
 
         with await self._commits.reserve((name, token, key)) as ticket:
             self._serving(name)
@@ -90,10 +94,24 @@ class Engine(Core):
                     raise _key_reused(earlier)
                 view = await self._made_before(earlier)
                 ticket.finish(None)
+                self._meter.repeated(name)
                 return view, True
             policy = self._serving(name)
-            change = policy.decide(request, Caller(token, key, digest), self._clock())
-        return await self._commit(policy, change, ticket), False
+            change = self._plan_decision(policy, request, Caller(token, key, digest))
+        view = await self._commit(policy, change, ticket)
+        self._meter.answered(perf_counter() - begin)
+        return view, False
+
+    def _plan_decision(
+        self, policy: ServedPolicy, request: DecideRequest, caller: Caller
+    ) -> Change[DecisionView]:
+        """Decide in memory; count states that are not known."""
+        try:
+            return policy.decide(request, caller, self._clock())
+        except Problem as problem:
+            if problem.slug == "unknown-label":
+                self._meter.not_known(policy.name)
+            raise
 
     async def _made_before(self, row: DecisionRow) -> DecisionView:
         """The answer that a decision was given before."""
@@ -115,6 +133,7 @@ class Engine(Core):
             if first is not None:
                 answers = await self._batch_made_before(first, requests, token, key)
                 ticket.finish(None)
+                self._meter.repeated(name)
                 return answers
             policy = self._serving(name)
             change = decide_batch(policy, requests, token, key, self._clock())
@@ -222,6 +241,8 @@ class Engine(Core):
         """
         if self._refusal is not None:
             return 0
+        if not self.store.reads_are_quick:  # other processes may use it as well
+            await self._take_over()
         number = 0
         for name in list(self._policies):
             number += await self._sweep(name)
@@ -256,14 +277,18 @@ class Engine(Core):
         with await self._commits.reserve(("policy", name)) as ticket:
             if await self._read(self.store.policy, name) is not None:
                 raise Problem("name-taken", f"there is a policy {name!r} already")
-            await asyncio.to_thread(self.store.lead, name)
+            if not await asyncio.to_thread(self.store.lead, name):
+                raise Problem("not-leader", f"another process makes the policy {name!r}")
             now = self._clock()
             text = settings_text(settings)
             row = PolicyRow(name, text, 1, now)
             policy = ServedPolicy(row, None, 0, 0, self._snapshot_every)
             audit = AuditRow(0, now, who, "create policy", name, None, text)
-        await self._commits.submit([Insert(row), Insert(audit)], ticket)
-        self._policies[name] = policy
+
+        def serve() -> None:
+            self._policies[name] = policy
+
+        await self._commits.submit([Insert(row), Insert(audit)], ticket, serve)
         return policy.view()
 
     async def change_settings(

@@ -90,7 +90,13 @@ def report(
         reported_at=reported_at,
     )
     writes: list[Write] = [Insert(row), CloseDecision(policy.name, decision.seq, status)]
-    body = {"decision_id": decision.id, "seq": row.seq, "status": status, "next_state": next_state}
+    body = {
+        "decision_id": decision.id,
+        "seq": row.seq,
+        "status": status,
+        "next_state": next_state,
+        "lag_s": (now - decision.at) / 1000,
+    }
     writes += policy.due_snapshot()
     return Change(writes, (outcome_view(row), False), [News("outcome", body)])
 

@@ -147,7 +147,16 @@ class ServedPolicy:
             return Change([], view)
 
         self.seq = seq
-        body = {"decision_id": row.id, "seq": seq, "state": row.state, "action": row.action}
+        body = {
+            "decision_id": row.id,
+            "seq": seq,
+            "policy_version": row.version,
+            "mode": row.mode,
+            "state": row.state,
+            "action": row.action,
+            "propensity": row.propensity,
+            "weak": situation.support.weak,
+        }
         return Change([Insert(row), *self.due_snapshot()], view, [News("decision", body)])
 
     def _version_in_use(self) -> ServedVersion:

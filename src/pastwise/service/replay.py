@@ -88,11 +88,11 @@ def _decide_again(policy: str, version: ServedVersion, item: HistoryItem) -> Non
     allowed = None if item.allowed is None else json.loads(item.allowed)
     try:
         situation = version.stored_situation(item.state or "")
-        action, propensity = version.choose(situation, item.seq, allowed, item.floor or 0.0)
+        chosen = version.choose(situation, item.seq, allowed, item.floor or 0.0)
     except PastwiseError as error:
         raise _difference(policy, item, f"it cannot be made again: {error}") from error
-    if action != item.action or propensity != item.propensity:
-        found = f"{action!r} with probability {propensity!r} now"
+    if chosen.action != item.action or chosen.propensity != item.propensity:
+        found = f"{chosen.action!r} with probability {chosen.propensity!r} now"
         stored = f"{item.action!r} with probability {item.propensity!r} in the store"
         raise _difference(policy, item, f"{found}, {stored}")
 

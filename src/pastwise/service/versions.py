@@ -54,10 +54,11 @@ class Situation(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """An action by its key, and the very probability that it was sampled with."""
+    """An action by its key, its probability, and the rule that it was sampled from."""
 
     action: str
     propensity: float
+    rule: dict[str, float]
 
 
 class ServedVersion:
@@ -94,7 +95,7 @@ class ServedVersion:
         self._has_rewards = counts.has_rewards
         self._terminal = frozenset(counts.terminal.tolist())
         self._prior: list[float] = policy.fallback_rule.tolist()
-        self._action_keys = {label: key_of(label) for label in self._actions.labels}
+        self._action_keys = [key_of(label) for label in self._actions.labels]
 
         # What the rules rest on, and the situations that were met, by key.
         support = learner.support().arrays
@@ -236,11 +237,14 @@ class ServedVersion:
         floor : float
             Smallest probability of each action that is possible and not forbidden.
         """
-        number = uniform(self._seed, seq)
-        if not situation.is_known:
-            return _sampled(self._unseen_rule(allowed, floor), number)
-        choice = self.live.choose(situation.key, uniform=number, allowed=allowed, floor=floor)
-        return Chosen(self._action_keys[choice.action], choice.propensity)
+        rule = self.rule(situation, allowed, floor)
+        left = uniform(self._seed, seq)
+        for action, probability in rule.items():
+            left -= probability
+            if left < 0:
+                return Chosen(action, probability, rule)
+        likeliest = max(rule, key=rule.__getitem__)  # only rounding leads here
+        return Chosen(likeliest, rule[likeliest], rule)
 
     def rule(
         self, situation: Situation, allowed: Sequence[str] | None, floor: float
@@ -249,11 +253,11 @@ class ServedVersion:
         if not situation.is_known:
             return self._unseen_rule(allowed, floor)
         rule = self.live.rule(situation.key, allowed=allowed, floor=floor)
-        return {self._action_keys[action]: probability for action, probability in rule.items()}
+        return dict(zip(self._action_keys, rule.values(), strict=True))
 
     def _unseen_rule(self, allowed: Sequence[str] | None, floor: float) -> dict[str, float]:
         """The rule of a state that the log lacks: the prior, among what is possible."""
-        keys = list(self._action_keys.values())
+        keys = self._action_keys
         possible = [
             index
             for index, key in enumerate(keys)
@@ -279,17 +283,6 @@ class ServedVersion:
     def state_hash(self) -> bytes:
         """Hash of all that decisions depend on."""
         return self.live.state_hash()
-
-
-def _sampled(rule: dict[str, float], number: float) -> Chosen:
-    """An action of a rule, by a number from [0, 1)."""
-    left = number
-    for action, probability in rule.items():
-        left -= probability
-        if left < 0:
-            return Chosen(action, probability)
-    likeliest = max(rule, key=rule.__getitem__)  # only rounding leads here
-    return Chosen(likeliest, rule[likeliest])
 
 
 def _live_policy(learner: TransferLearner) -> LivePolicy:

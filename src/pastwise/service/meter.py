@@ -1,0 +1,67 @@
+"""Counts what the engine does, for its metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pastwise.service.changes import News
+from pastwise.service.metrics import Metrics
+
+
+class Meter:
+    """Turns what happened into metrics.
+
+    Parameters
+    ----------
+    metrics : Metrics
+    """
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._decision_seconds = metrics.decision_seconds.child()
+        self._commit_seconds = metrics.commit_seconds.child()
+        self._commit_batch = metrics.commit_batch.child()
+        self._outcome_lag = metrics.outcome_lag_seconds.child()
+
+    def happened(self, policy: str, news: News) -> None:
+        """Something was committed."""
+        if news.kind == "decision":
+            self._decided(policy, news.body)
+        elif news.kind == "outcome":
+            self._closed(policy, news.body)
+        elif news.kind == "alarm":
+            self._metrics.alarm.set(1, policy=policy)
+
+    def _decided(self, policy: str, body: Mapping[str, Any]) -> None:
+        version = body["policy_version"]
+        self._metrics.decisions.add(policy=policy, version=version, mode=body["mode"])
+        if body["weak"]:
+            self._metrics.weak_decisions.add(policy=policy)
+
+    def _closed(self, policy: str, body: Mapping[str, Any]) -> None:
+        self._metrics.outcomes.add(policy=policy, status=body["status"])
+        lag = body.get("lag_s")
+        if lag is not None:
+            self._outcome_lag.observe(lag)
+
+    def answered(self, seconds: float) -> None:
+        """A decision was answered."""
+        self._decision_seconds.observe(seconds)
+
+    def repeated(self, policy: str) -> None:
+        """A request was answered again because of its key."""
+        self._metrics.idempotent_replays.add(policy=policy)
+
+    def not_known(self, policy: str) -> None:
+        """A decision was requested in a state that is not known."""
+        self._metrics.unknown_states.add(policy=policy)
+
+    def committed(self, writes: int, seconds: float) -> None:
+        """The store committed; called in its thread."""
+        self._commit_batch.observe(writes)
+        self._commit_seconds.observe(seconds)
+
+    def loaded(self, policy: str, seconds: float) -> None:
+        """A policy was read from the store."""
+        self._metrics.replay_seconds.set(seconds, policy=policy)
