@@ -63,6 +63,7 @@ def test_a_row_without_a_state_is_an_error_or_marked(shell: Shell) -> None:
     refused = shell("decide", "p.safetensors", "rows.csv")
     assert refused.code == 2
     assert "row 2, the column 'x'" in refused.err
+    assert "--on-unseen prior answers with the prior" in " ".join(refused.err.split())
     shown = shell("decide", "p.safetensors", "rows.csv", "--on-unseen", "prior", "--json")
     assert shown.code == 0
     assert "the prior answers" in shown.err

@@ -1189,3 +1189,13 @@ def test_columns_say_the_same_in_both_worlds(shell: Shell) -> None:
         bins={"temp": Bins((6.0, 40.0))},
         text_labels=False,
     )
+
+
+def test_files_of_counts_and_policies_are_known_by_their_content(shell: Shell) -> None:
+    """A name without .safetensors is as good."""
+    learned(shell, "--prefer", "mild", "-o", "policy.st")
+    counted_by_name = shell("states", "log.csv", *COLUMNS, "--json").json
+    assert shell("states", "policy.st", "--json").json == counted_by_name
+    again = shell("learn", "policy.st", "--prefer", "mild", "-o", "again.st", "--json")
+    assert again.code == 0
+    assert again.json["states"] == ["cold", "mild", "warm"]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 
 from pastwise.data.conditions import parse_condition
-from pastwise.data.regions import Interval, Region, label_regions
+from pastwise.data.regions import Categories, Interval, Point, Region, label_regions
 from pastwise.data.space import Label, Space
 from pastwise.errors import ConditionError, GoalError, GoalLabelError, StraddleError
 from pastwise.goals.goal import Goal
@@ -180,3 +181,23 @@ def test_a_goal_from_what_people_have(tmp_path) -> None:  # type: ignore[no-unty
         Goal.of({"wage >= 2": 1})
     with pytest.raises(GoalError, match="the goal must be a Goal"):
         Goal.of(3)
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        (Categories(frozenset({""})), "ward is ''"),
+        (Categories(frozenset({" ", "icu"})), "ward is ' ', icu"),
+        (
+            Categories(frozenset({"er", "icu"}), is_complement=True),
+            "ward is anything but er and icu",
+        ),
+        (Point(""), "ward is ''"),
+    ],
+)
+def test_what_the_states_have_is_always_visible(values: Any, shown: str) -> None:
+    states = Space(("only",))
+    goal = Goal(prefer="ward == 'er'")
+    with pytest.raises(GoalError) as caught:
+        goal.resolved(lambda: {"only": {"ward": values}}, states)
+    assert str(caught.value).endswith(f"({shown})")

@@ -202,3 +202,25 @@ def test_nothing_is_decided_at_an_outcome() -> None:
                 decide(state)
     assert live.index("yes") == learner.counts_.states.index("yes")
     assert list(learner.rule_["yes"]) == ["p", "q"]
+
+
+def test_a_category_that_the_tree_does_not_know_is_extrapolation() -> None:
+    """Its row is in a state with records, but none of them is of that category."""
+    rng = np.random.default_rng(0)
+    size = 2000
+    ward = rng.choice(["icu", "general"], size)
+    did = rng.choice(["give", "wait"], size)
+    is_good = (ward == "icu") == (did == "give")
+    result = np.where(rng.random(size) < np.where(is_good, 0.9, 0.1), "well", "ill")
+    log = {"ward": ward.tolist(), "did": did.tolist(), "result": result.tolist()}
+    learner = pw.TransferLearner(pw.Goal(prefer="well"), method="TL")
+    learner.fit(log, features=["ward"], action="did", outcome="result")
+    wards = ["icu", "general", "surgery"]
+    tables: list[Any] = [{"ward": wards}, [{"ward": each} for each in wards], wards]
+    for table in tables:
+        decisions = learner.decisions(table)
+        assert (decisions.records > 0).all()
+        assert decisions.is_extrapolation.tolist() == [False, False, True]
+    leaves = [label for label in learner.counts_.states.labels if "ward" in str(label)]
+    assert len(leaves) == 2
+    assert not learner.decisions(leaves).is_extrapolation.any()

@@ -46,7 +46,7 @@ from pastwise.cli.output import (
 )
 from pastwise.cli.serve import serve
 from pastwise.cli.study import reproduce, study
-from pastwise.errors import ConditionError, ParameterError, PastwiseError
+from pastwise.errors import ConditionError, ParameterError, PastwiseError, UnknownLabelError
 from pastwise.report.terminal import progress, spinner
 
 if TYPE_CHECKING:
@@ -544,11 +544,17 @@ def decide(policy: Path, rows: str, on_unseen: Any, output: Path | None, as_json
     ROWS is a file with the state's columns, as a log would be, or - for CSV from stdin.
     """
     from pastwise.policy.learner import load
+    from pastwise.policy.rule import PRIOR_ADVICE
     from pastwise.report.terminal import decisions_table
 
     learner = load(policy)
-    with _warning_lines():
-        decisions = learner.decisions(rows, on_unseen=on_unseen)
+    try:
+        with _warning_lines():
+            decisions = learner.decisions(rows, on_unseen=on_unseen)
+    except UnknownLabelError as error:
+        option = "--on-unseen prior answers with the prior"
+        error.advice = error.advice.replace(PRIOR_ADVICE, option)
+        raise
     if output is not None:
         decisions.write(output)
     if as_json:

@@ -246,8 +246,10 @@ class LogOptions:
 
 
 def is_counts_file(path: str) -> bool:
-    """Whether a log is a file of counts."""
-    return Path(path).suffix == COUNTS_SUFFIX
+    """Whether a log is a file of counts or of a policy: by its content, or at least by its name."""
+    from pastwise.policy.file import checksum_of
+
+    return Path(path).suffix == COUNTS_SUFFIX or checksum_of(path) is not None
 
 
 def _parse_all_bins(texts: tuple[str, ...]) -> GivenBins:

@@ -331,6 +331,17 @@ class Partition:
             node = split.yes if split.holds(values[split.feature]) else split.no
         return -1 - node
 
+    def has_new_category(self, row: Mapping[str, object]) -> bool:
+        """Whether a row has an unknown category of a feature that the tree asks about."""
+        for place in self.used:
+            feature = self.features[place]
+            if feature.kind != "category":
+                continue
+            value = feature.value_of(row[feature.name])
+            if value is not None and value not in feature.categories:
+                return True
+        return False
+
     def absent_in(self, row: Mapping[str, object]) -> str:
         """The first feature for which a row has no leaf: it is missing and never was before."""
         for place in self.used:

@@ -239,14 +239,23 @@ class StateFinder:
             if isinstance(each, Interval):
                 ends += [each.low, each.high]
             elif isinstance(each, Point):
-                values[key_of(each.value)] = None
-            elif isinstance(each, Categories) and not each.is_complement:
-                values.update(dict.fromkeys(map(key_of, each.values)))
-        texts = listed(sorted(values), most=8)
+                values[_visible(each.value)] = None
+            elif isinstance(each, Categories):
+                names = sorted(map(_visible, each.values))
+                if each.is_complement:
+                    names = [f"anything but {' and '.join(names)}"] if names else []
+                values.update(dict.fromkeys(names))
+        texts = listed(sorted(values), most=8) or "anything"
         if ends:
             span = f"{min(ends):g} to {max(ends):g}"
-            texts = f"{span}, {texts}" if texts else span
+            texts = f"{span}, {texts}" if values else span
         return f"{name} is {texts}"
+
+
+def _visible(value: Label) -> str:
+    """A value as text; in quotes where there would be nothing to see."""
+    key = key_of(value)
+    return key if key.strip() else repr(key)
 
 
 def condition_on_field(name: str, given: Label) -> Label:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pastwise._numerics.arrays import IntArray
+from pastwise._numerics.arrays import BoolArray, IntArray
 from pastwise.data.space import Space
 from pastwise.errors import LabelError, ParameterError, UnknownLabelError
 from pastwise.logs.columns import Columns, require_columns
@@ -53,11 +53,14 @@ class FoundStates(NamedTuple):
     ----------
     indices : [rows]
         Index of the state of each row; `UNKNOWN` where no state matches.
+    is_new : [rows]
+        Whether the row has a category that the tree of states does not know.
     problem : UnknownLabelError, optional
         Why no state matches the first of these rows.
     """
 
     indices: IntArray
+    is_new: BoolArray
     problem: UnknownLabelError | None
 
 
@@ -76,18 +79,22 @@ def find_states(table: Any, columns: Columns | None, reader: RowReader) -> Found
         Finds the state of a row.
     """
     index: list[int] = []
+    is_new: list[bool] = []
     problem: UnknownLabelError | None = None
     for number, row in enumerate(rows_of(table, columns, reader.states), start=1):
         try:
             index.append(reader.deciding_index(row))
+            is_new.append(reader.has_new_category(row))
         except UnknownLabelError as error:
             index.append(UNKNOWN)
+            is_new.append(True)
             if problem is None:
                 error.where = f"row {number}, {error.where}" if error.where else f"row {number}"
                 problem = error
         except LabelError as error:
             raise LabelError(f"row {number}: {error}") from None
-    return FoundStates(np.array(index, dtype=np.int64), problem)
+    indices = np.array(index, dtype=np.int64)
+    return FoundStates(indices, np.array(is_new, dtype=bool), problem)
 
 
 def rows_of(table: Any, columns: Columns | None, states: Space) -> Iterable[object]:

@@ -69,6 +69,7 @@ class RowReader:
         self._outcomes = frozenset(outcomes)
         self.fields = fields_of(columns, states)
         self._only_field = self.fields[0] if len(self.fields) == 1 else None
+        self._tree = None if columns is None else columns.partition
 
     def find(self, row: object) -> int | None:
         """Index of the state of a row, of a raw value or of a label; None if no state matches.
@@ -100,6 +101,22 @@ class RowReader:
             label = self.states.labels[index]
             raise UnknownLabelError(label, lambda: None, advice="it is an outcome, no state")
         return index
+
+    def has_new_category(self, row: object) -> bool:
+        """Whether a row has a category that the tree of states does not know.
+
+        It is in a state all the same: that of the categories which the tree does not name.
+        """
+        if self._tree is None:
+            return False
+        if is_row(row):
+            return self._tree.has_new_category(cast(Row, row))
+
+        # A label, or the value of a single feature.
+        features = self._tree.features
+        if self._only_field is None or len(features) > 1 or self.states.has(row):
+            return False
+        return self._tree.has_new_category({features[0].name: row})
 
     def label(self, row: object) -> Label:
         """The label of a row, of a raw value or of a label, whether or not it is a state.

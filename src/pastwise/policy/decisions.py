@@ -16,7 +16,7 @@ from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray
 from pastwise.data.space import Label, Space, key_of, labels_of_one_type
 from pastwise.errors import ParameterError, UnseenStateWarning
 from pastwise.logs.row_tables import UNKNOWN, find_states
-from pastwise.policy.rule import label_columns
+from pastwise.policy.rule import PRIOR_ADVICE, label_columns
 from pastwise.policy.state import OnUnseen, PolicyState
 from pastwise.theory.fpd import require_feasible
 
@@ -34,6 +34,8 @@ class Decisions:
         Probability of each action.
     records : [rows]
         Records of the log that leave the row's state.
+    is_new : [rows]
+        Whether the row has a category that the tree of states does not know.
     episodes : [rows], optional
         Episodes that they come from, where the log has any.
     """
@@ -43,6 +45,7 @@ class Decisions:
     state: IntArray
     probabilities: FloatArray
     records: IntArray
+    is_new: BoolArray
     episodes: IntArray | None = None
 
     def __len__(self) -> int:
@@ -55,8 +58,8 @@ class Decisions:
 
     @property
     def is_extrapolation(self) -> BoolArray:
-        """Whether no record of the log was made in the row's state: [rows]."""
-        return np.asarray(self.records == 0)
+        """Whether the log has no record in the row's state, or none with its category: [rows]."""
+        return np.asarray((self.records == 0) | self.is_new)
 
     def labels(self) -> NDArray[Any]:
         """The most probable action of each row, by label: [rows]."""
@@ -157,7 +160,7 @@ def decisions_for(
     if on_unseen not in ("prior", "refuse"):
         raise ParameterError(f"on_unseen is 'prior' or 'refuse', not {on_unseen!r}")
     counts, plan = policy.counts_and_plan()
-    state, problem = find_states(table, policy.columns, policy.reader)
+    state, is_new, problem = find_states(table, policy.columns, policy.reader)
 
     # Rows that no state matches.
     if problem is not None:
@@ -165,7 +168,7 @@ def decisions_for(
         share = f"{unknown:,} of {len(state):,} rows match no state"
         if on_unseen == "refuse":
             reason = f"{problem.advice}; " if problem.advice else ""
-            problem.advice = f'{reason}{share}; on_unseen="prior" answers with the prior'
+            problem.advice = f"{reason}{share}; {PRIOR_ADVICE}"
             raise problem
         message = f"{share}: the prior answers for them"
         warnings.warn(message, UnseenStateWarning, stacklevel=stacklevel)
@@ -185,6 +188,7 @@ def decisions_for(
         state=state,
         probabilities=rule[state],
         records=records_of_state[state],
+        is_new=is_new,
         episodes=episodes,
     )
 

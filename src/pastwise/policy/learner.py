@@ -666,7 +666,8 @@ class TransferLearner:
         """The most probable action of each row, with what it rests on, as a table.
 
         The columns are the action, its probability, the row's state, the records (and episodes) of
-        that state, and ``is_extrapolation``: whether the log has no record of a decision there.
+        that state, and ``is_extrapolation``: whether the log has no record of a decision there, or
+        the row has a category that the tree of states does not know.
 
         Parameters
         ----------

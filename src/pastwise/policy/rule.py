@@ -28,6 +28,9 @@ from pastwise.logs.findings import counted
 from pastwise.logs.rows import Row, RowReader
 from pastwise.policy.advice import Advice, Basis, advice_at, most_visited
 
+PRIOR_ADVICE = 'on_unseen="prior" answers with the prior'
+"""What to do about a state that the log does not have, in Python."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rule(Mapping[Label, dict[Label, float]]):
@@ -301,7 +304,7 @@ def known_index(
         return find(state)
     except UnknownLabelError as error:
         if refuse:
-            error.advice = error.advice or 'on_unseen="prior" answers with the prior'
+            error.advice = error.advice or PRIOR_ADVICE
             raise
     message = f"the log has no state {shown(state)}: the prior answers for it"
     warnings.warn(message, UnseenStateWarning, stacklevel=stacklevel)
