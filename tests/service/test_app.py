@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.helpers.engines import room_file
@@ -164,10 +165,50 @@ def test_health_and_metrics(service: InProcess) -> None:
     ready = service.call("GET", "/readyz", token=None)
     assert ready.status_code == 200
     assert all(ready.json()["checks"].values())
-    service.decide()
     text = service.call("GET", "/metrics").text
     assert 'pastwise_http_requests_total{route="/v1/policies/{policy}/decide",status="201"}' in text
-    assert f'pastwise_outcomes_open{{policy="{ROOM}"}}' in text
+    assert 'pastwise_store_bytes{file="service.sqlite"}' in text
+
+
+def test_decisions_and_outcomes_are_counted(tmp_path: Path) -> None:
+    with InProcess(tmp_path) as service:
+        service.with_policy()
+        key = {"Idempotency-Key": "k"}
+        for _ in range(3):
+            service.call("POST", f"{POLICY}/decide", {"state": "cold"}, headers=key)
+        path = f"/v1/decisions/{service.decide()['decision_id']}/outcome"
+        service.clock.pass_seconds(30)
+        service.call("POST", path, {"next_state": "mild"})
+        service.call("POST", f"{POLICY}/decide", {"state": "nowhere"})
+        service.clock.pass_seconds(3600)
+        service.run(service.service.engine.sweep())
+        found = service.call("GET", "/metrics").text.splitlines()
+    assert f'pastwise_decisions_total{{policy="{ROOM}",version="1",mode="live"}} 2' in found
+    assert "pastwise_decision_seconds_count 2" in found
+    assert f'pastwise_idempotent_replays_total{{policy="{ROOM}"}} 2' in found
+    assert f'pastwise_outcomes_total{{policy="{ROOM}",status="learned"}} 1' in found
+    assert f'pastwise_outcomes_total{{policy="{ROOM}",status="missing"}} 1' in found
+    assert f'pastwise_unknown_states_total{{policy="{ROOM}"}} 1' in found
+    assert f'pastwise_outcomes_open{{policy="{ROOM}"}} 0' in found
+    assert "pastwise_outcome_lag_seconds_sum 30" in found
+    assert any(line.startswith("pastwise_commit_seconds_count") for line in found)
+
+
+def test_old_decisions_move_to_a_file(tmp_path: Path) -> None:
+    with InProcess(tmp_path) as service:
+        service.with_policy(retention_days=10)
+        decision = service.decide()
+        path = f"/v1/decisions/{decision['decision_id']}"
+        service.call("POST", f"{path}/outcome", {"next_state": "mild"})
+    with InProcess(tmp_path) as service:  # the stop before has made a snapshot
+        service.clock.pass_seconds(11 * 86_400)
+        service.run(service.service.retain())
+        assert slug_of(service.call("GET", path)) == "gone"
+        assert slug_of(service.call("POST", f"{path}/outcome", {"next_state": "mild"})) == "gone"
+        assert '"event": "retention"' in service.journal.getvalue()
+    [file] = (tmp_path / "archive").glob("*.parquet")
+    table = pq.read_table(file)
+    assert decision["decision_id"] in table.column("decision_id").to_pylist()
 
 
 def test_a_service_that_stops_refuses(tmp_path: Path) -> None:

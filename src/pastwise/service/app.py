@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import Literal, ParamSpec, TypeVar
+from typing import Literal, ParamSpec, TypeVar, cast
 
 from pastwise.service import uploads
 from pastwise.service.core import wall_clock_ms
@@ -28,10 +28,15 @@ from pastwise.service.routes import OPERATIONS
 from pastwise.service.settings import ServerSettings
 from pastwise.service.store import open_store
 from pastwise.service.store.base import Store
+from pastwise.service.store.database import DatabaseStore
+from pastwise.service.store.retention import retain
 from pastwise.service.store.rows import Replace, TokenRow
 from pastwise.service.stream import Stream
 from pastwise.service.tokens import Tokens, read_token_file
 from pastwise.service.types import HealthView
+
+RETENTION_SECONDS = 3600
+"""Seconds between two looks for decisions that are too old; they are kept for days."""
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -143,9 +148,33 @@ class Service:
                     await self.refresh_tokens()
                 if beat % 60 == 0:
                     await self._note_use()
+                if beat % RETENTION_SECONDS == 60:
+                    self.in_background(self.retain())
             except Exception as error:  # the store may be away for a while
                 self.journal.event(
                     "error", "sweep-failed", error=type(error).__name__, detail=str(error)
+                )
+
+    async def retain(self) -> None:
+        """Move decisions that are too old to files, and forget old contexts."""
+        for view in self.engine.policies():
+            retained = await asyncio.to_thread(
+                retain,
+                cast(DatabaseStore, self.store),
+                view.name,
+                self.settings.data / "archive",
+                now=self.clock(),
+                retention_days=view.settings.retention_days,
+                context_days=view.settings.context_days,
+            )
+            if retained.decisions or retained.contexts:
+                self.journal.event(
+                    "info",
+                    "retention",
+                    policy=view.name,
+                    decisions=retained.decisions,
+                    contexts=retained.contexts,
+                    file=None if retained.file is None else retained.file.name,
                 )
 
     async def refresh_tokens(self) -> None:
