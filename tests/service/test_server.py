@@ -1,0 +1,167 @@
+"""The process: `pastwise serve` on a real socket."""
+
+from __future__ import annotations
+
+import socket
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from pastwise.errors import ParameterError
+from pastwise.service.settings import ServerSettings, is_loopback, parse_listen
+from tests.helpers.command import Shell, shell_of
+from tests.helpers.server import POLICY, Server, deploy, write_policy
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("server")
+    with Server(folder / "data") as server:
+        with server.client() as client:
+            deploy(client, write_policy(folder / "policy.safetensors"))
+        yield server
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    return shell_of(monkeypatch, capsys)
+
+
+def raw(server: Server, request: str) -> str:
+    """Everything that is answered to these bytes, until the server closes or is silent."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=3) as connection:
+        connection.sendall(request.replace("\n", "\r\n").encode())
+        answer = b""
+        try:
+            while part := connection.recv(65536):
+                answer += part
+        except TimeoutError:
+            pass
+    return answer.decode()
+
+
+def request_of(server: Server, body: str, *headers: str) -> str:
+    """A request for a decision."""
+    lines = [
+        f"POST /v1/policies/{POLICY}/decide HTTP/1.1",
+        "Host: localhost",
+        f"Authorization: Bearer {server.token}",
+        "Content-Type: application/json",
+        *headers,
+    ]
+    return "\n".join(lines) + "\n\n" + body
+
+
+def test_a_body_that_is_longer_than_it_says_is_not_taken_as_a_request(server: Server) -> None:
+    body = '{"state": "cool"}'
+    hidden = "GET /v1/policies HTTP/1.1\nHost: evil.example\nConnection: close\n\n"
+    answer = raw(server, request_of(server, body + hidden, f"Content-Length: {len(body)}"))
+    first, _, second = answer.partition("HTTP/1.1 201 Created")
+    assert not first
+    assert "HTTP/1.1 403" in second
+    assert "host-refused" in second
+
+
+def test_contradicting_lengths_are_refused(server: Server) -> None:
+    body = '{"state": "cool"}'
+    twice = request_of(server, body, f"Content-Length: {len(body)}", "Content-Length: 5")
+    assert raw(server, twice).startswith("HTTP/1.1 400")
+    both = request_of(server, "0\n\n", f"Content-Length: {len(body)}", "Transfer-Encoding: chunked")
+    assert raw(server, both).startswith("HTTP/1.1 400")
+
+
+def test_a_large_body_is_refused_by_its_length(server: Server) -> None:
+    answer = raw(server, request_of(server, "", "Content-Length: 1000000000"))
+    assert answer.startswith("HTTP/1.1 413")
+    assert "connection: close" in answer.lower()
+
+
+def test_events_arrive_while_they_happen(server: Server) -> None:
+    headers = {"Authorization": f"Bearer {server.token}"}
+    seen: list[str] = []
+    url = f"{server.url}/v1/policies/{POLICY}/events"
+    with httpx.stream("GET", url, headers=headers, timeout=20) as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        lines = stream.iter_lines()
+        assert next(lines).startswith("retry:")
+        with server.client() as client:
+            decision = client.decide(POLICY, "cool")
+            client.outcome(decision.decision_id, "comfortable")
+        for line in lines:
+            if line.startswith("event:"):
+                seen.append(line)
+            if len(seen) == 2:
+                break
+    assert seen == ["event: decision", "event: outcome"]
+
+
+def test_a_backup_is_a_complete_store(server: Server, tmp_path: Path, shell: Shell) -> None:
+    with server.client() as client:
+        decision = client.decide(POLICY, "cool")
+    target = tmp_path / "copy.sqlite"
+    assert shell("serve", "backup", "--data", str(server.folder), str(target)).code == 0
+    copy = sqlite3.connect(target)
+    found = copy.execute("select id from decision where id = ?", (decision.decision_id,)).fetchall()
+    copy.close()
+    assert found == [(decision.decision_id,)]
+    again = shell("serve", "backup", "--data", str(server.folder), str(target))
+    assert again.code == 2
+    assert "exists" in again.err
+    none = shell("serve", "backup", "--data", str(tmp_path / "none"), str(tmp_path / "x"))
+    assert none.code == 2
+
+
+def test_stopping_ends_streams_and_keeps_answers(tmp_path: Path) -> None:
+    with Server(tmp_path / "data") as server:
+        with server.client() as client:
+            deploy(client, write_policy(tmp_path / "policy.safetensors"))
+        headers = {"Authorization": f"Bearer {server.token}"}
+        begun = threading.Event()
+        ended = threading.Event()
+
+        def follow() -> None:
+            url = f"{server.url}/v1/policies/{POLICY}/events"
+            with httpx.stream("GET", url, headers=headers, timeout=30) as stream:
+                for _ in stream.iter_lines():
+                    begun.set()
+            ended.set()
+
+        reader = threading.Thread(target=follow)
+        reader.start()
+        assert begun.wait(20)
+        assert server.stop() == 0
+        assert ended.wait(10)
+        reader.join()
+        assert "listening on http://127.0.0.1" in server.said()
+
+
+def test_options_that_cannot_be_served(shell: Shell, tmp_path: Path) -> None:
+    data = ("--data", str(tmp_path / "data"))
+    assert "HOST:PORT" in shell("serve", *data, "--listen", "8765").err
+    other = shell("serve", *data, "--listen", "0.0.0.0:0")
+    assert other.code == 2
+    assert "--token-file" in other.err
+    assert "--data" in shell("serve").err
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        busy = shell("serve", *data, "--listen", f"127.0.0.1:{port}")
+    assert busy.code == 2
+    assert "--listen" in busy.err
+
+
+@pytest.mark.parametrize("text", ["", ":80", "127.0.0.1", "::1:80", "[]:80", "host:99999", "h:p"])
+def test_addresses_that_are_none(text: str) -> None:
+    with pytest.raises(ParameterError, match="--listen"):
+        parse_listen(text)
+
+
+def test_loopback() -> None:
+    assert all(is_loopback(host) for host in ("127.0.0.1", "127.9.9.9", "::1", "localhost"))
+    assert not any(is_loopback(host) for host in ("0.0.0.0", "::", "10.0.0.1", "example.org"))
+    assert ServerSettings(Path("x"), host="::1", port=80).url == "http://[::1]:80"
