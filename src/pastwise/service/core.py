@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
 from pastwise.service.changes import Change
@@ -120,7 +121,8 @@ class Core:
         if was_serving:
             writes = [write for policy in self._policies.values() for write in policy.snapshot()]
             if writes:
-                await self._commits.submit(writes)
+                with suppress(Problem):  # without them, the next start takes longer
+                    await self._commits.submit(writes)
         await asyncio.to_thread(self.store.close)
 
     async def _load_all(self) -> None:

@@ -19,8 +19,9 @@ import msgspec
 from pastwise.errors import PastwiseError
 from pastwise.service import outcomes
 from pastwise.service.batches import DIGEST_BYTES, decide_batch, digest_of, item_key, place_in
-from pastwise.service.changes import CANCELLED, MISSING, Caller, Change
+from pastwise.service.changes import CANCELLED, MISSING, Caller, Change, pointing_to
 from pastwise.service.core import Core
+from pastwise.service.monitor import MonitorView, Period
 from pastwise.service.policy import ServedPolicy
 from pastwise.service.problems import Problem
 from pastwise.service.randomness import new_seed
@@ -246,6 +247,9 @@ class Engine(Core):
         number = 0
         for name in list(self._policies):
             number += await self._sweep(name)
+            monitor = self._serving(name).monitor
+            if monitor is not None:
+                self._meter.watched(name, monitor)
         return number
 
     async def _sweep(self, name: str) -> int:
@@ -371,7 +375,19 @@ class Engine(Core):
             change = policy.add_version(row, version, view, now)
         return await self._commit(policy, change, ticket)
 
-    # Proof.
+    # Watching and proof.
+
+    async def monitor(self, name: str, start: int | None, end: int | None) -> MonitorView:
+        """What there is to see of a policy in a period, in milliseconds since 1970."""
+        self._serving(name)
+        with pointing_to(""):
+            period = Period.of(start, end, self._clock())
+        days = await asyncio.to_thread(self.store.daily, name, period.start, period.end)
+        policy = self._serving(name)
+        monitor = policy.monitor
+        if monitor is None or policy.settings.version is None:
+            raise Problem("no-version", f"the policy {name!r} has no version in use")
+        return monitor.view(name, policy.settings.version, days, period)
 
     async def replay(
         self,
@@ -409,8 +425,10 @@ def _patched(settings: PolicySettings, changes: SettingsPatch) -> PolicySettings
 
 
 def _loaded(row: VersionRow) -> ServedVersion:
-    """A version, or the problem with its policy file."""
+    """A version to serve, or the problem with its policy file."""
     try:
-        return ServedVersion.load(row)
+        version = ServedVersion.load(row)
+        version.watch()
+        return version
     except PastwiseError as error:
         raise Problem("policy-file-refused", str(error)) from error

@@ -7,6 +7,7 @@ from typing import Any
 
 from pastwise.service.changes import News
 from pastwise.service.metrics import Metrics
+from pastwise.service.monitor import PolicyMonitor
 
 
 class Meter:
@@ -30,8 +31,6 @@ class Meter:
             self._decided(policy, news.body)
         elif news.kind == "outcome":
             self._closed(policy, news.body)
-        elif news.kind == "alarm":
-            self._metrics.alarm.set(1, policy=policy)
 
     def _decided(self, policy: str, body: Mapping[str, Any]) -> None:
         version = body["policy_version"]
@@ -65,3 +64,11 @@ class Meter:
     def loaded(self, policy: str, seconds: float) -> None:
         """A policy was read from the store."""
         self._metrics.replay_seconds.set(seconds, policy=policy)
+
+    def watched(self, policy: str, monitor: PolicyMonitor) -> None:
+        """What the monitor of a policy has found."""
+        self._metrics.alarm.set(float(monitor.alarm), policy=policy)
+        self._metrics.change_evidence.set(monitor.detector.evidence, policy=policy)
+        wanted = monitor.wanted_today
+        if wanted is not None:
+            self._metrics.share_wanted.set(wanted, policy=policy)

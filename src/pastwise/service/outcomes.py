@@ -89,7 +89,7 @@ def report(
         at=now,
         reported_at=reported_at,
     )
-    writes: list[Write] = [Insert(row), CloseDecision(policy.name, decision.seq, status)]
+    seen = policy.observed(decision, row, action)
     body = {
         "decision_id": decision.id,
         "seq": row.seq,
@@ -97,8 +97,9 @@ def report(
         "next_state": next_state,
         "lag_s": (now - decision.at) / 1000,
     }
-    writes += policy.due_snapshot()
-    return Change(writes, (outcome_view(row), False), [News("outcome", body)])
+    close = CloseDecision(policy.name, decision.seq, status)
+    writes = [Insert(row), close, *seen.writes, *policy.due_snapshot()]
+    return Change(writes, (outcome_view(row), False), [News("outcome", body), *seen.news])
 
 
 def done_action(decision: DecisionRow) -> str:

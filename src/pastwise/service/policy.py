@@ -16,7 +16,8 @@ import json
 
 import msgspec
 
-from pastwise.service.changes import Caller, Change, News, json_text, pointing_to
+from pastwise.service.changes import LATE, Caller, Change, News, json_text, pointing_to
+from pastwise.service.monitor import PolicyMonitor
 from pastwise.service.problems import Problem, ProblemPart
 from pastwise.service.randomness import uuid7
 from pastwise.service.store.rows import (
@@ -25,6 +26,7 @@ from pastwise.service.store.rows import (
     DecisionRow,
     EventRow,
     Insert,
+    OutcomeRow,
     PolicyRow,
     Replace,
     SnapshotRow,
@@ -89,6 +91,11 @@ class ServedPolicy:
         """Number of records that the version in use has learned."""
         return 0 if self.version is None else self.version.evidence
 
+    @property
+    def monitor(self) -> PolicyMonitor | None:
+        """What watches the version in use."""
+        return None if self.version is None else self.version.monitor
+
     def view(self) -> PolicyView:
         """The policy as it is served now."""
         return PolicyView(
@@ -99,6 +106,7 @@ class ServedPolicy:
             seq=self.seq,
             evidence=self.evidence,
             learns=self.version is not None and self.version.learns,
+            alarm=self.monitor is not None and self.monitor.alarm,
         )
 
     # Decisions.
@@ -147,6 +155,7 @@ class ServedPolicy:
             return Change([], view)
 
         self.seq = seq
+        version.decided(situation, chosen, row.mode)
         body = {
             "decision_id": row.id,
             "seq": seq,
@@ -235,6 +244,36 @@ class ServedPolicy:
     def learn(self, state: str, action: str, next_state: str, reward: float | None) -> None:
         """Let the version in use learn from a record."""
         self._version_in_use().learn(state, action, next_state, reward)
+
+    def observed(self, decision: DecisionRow, outcome: OutcomeRow, action: str) -> Change[None]:
+        """Let the monitor see an outcome; an alarm may switch to shadow.
+
+        Parameters
+        ----------
+        action : str
+            The action that was done.
+        """
+        version = self.version
+        is_in_use = version is not None and version.number == decision.version
+        is_seen = decision.mode == "live" and outcome.status != LATE
+        if version is None or not (is_in_use and is_seen) or outcome.next_state is None:
+            return Change([], None)
+        raised = version.observed(
+            decision.state, action, outcome.next_state, outcome.reward, outcome.at
+        )
+        return self._alarmed(outcome.at) if raised else Change([], None)
+
+    def _alarmed(self, now: int) -> Change[None]:
+        """Keep an alarm of the monitor, and do what the settings say about it."""
+        body = {"policy_version": self.settings.version}
+        event = self.event("alarm", None, body, now)
+        change = Change([Insert(event)], None, [News("alarm", {**body, "seq": event.seq})])
+        if self.settings.on_alarm == "shadow" and self.settings.mode == "live":
+            settings = msgspec.structs.replace(self.settings, mode="shadow")
+            switch = self.change_settings(settings, self.version, "monitor", now, "alarm")
+            change.writes += switch.writes
+            change.news += switch.news
+        return change
 
     def next_seq(self) -> int:
         """The number of the next event, which happens now."""

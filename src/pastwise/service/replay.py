@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from pastwise.errors import PastwiseError, ReplayError
-from pastwise.service.changes import LEARNED
+from pastwise.service.changes import LATE, LEARNED
 from pastwise.service.policy import ServedPolicy
 from pastwise.service.store.base import Store
 from pastwise.service.store.rows import HistoryItem, PolicyRow, SnapshotRow
@@ -57,8 +57,9 @@ def load_version(store: Store, policy: str, number: int) -> ServedVersion:
 
 
 def restore_version(store: Store, policy: str, number: int) -> Restored:
-    """A version with all that it has learned: its newest snapshot and what came after."""
+    """A version with all that it has learned and seen: its newest snapshot and what came after."""
     version = load_version(store, policy, number)
+    version.watch()
     snapshot = store.newest_snapshot(policy, number)
     seq = 0
     if snapshot is not None:
@@ -76,8 +77,13 @@ def apply(policy: str, version: ServedVersion, item: HistoryItem) -> None:
         return
     if item.kind == "decision":
         _decide_again(policy, version, item)
-    elif _was_learned(item):
+        return
+    if _was_learned(item):
         _learn_again(policy, version, item)
+    if item.kind == "outcome" and item.status != LATE and item.mode == "live":
+        version.observed(
+            item.state or "", item.action or "", item.next_state or "", item.reward, item.at
+        )
 
 
 def _decide_again(policy: str, version: ServedVersion, item: HistoryItem) -> None:
@@ -95,6 +101,7 @@ def _decide_again(policy: str, version: ServedVersion, item: HistoryItem) -> Non
         found = f"{chosen.action!r} with probability {chosen.propensity!r} now"
         stored = f"{item.action!r} with probability {item.propensity!r} in the store"
         raise _difference(policy, item, f"{found}, {stored}")
+    version.decided(situation, chosen, item.mode or "")
 
 
 def _learn_again(policy: str, version: ServedVersion, item: HistoryItem) -> None:

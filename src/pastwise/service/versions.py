@@ -25,12 +25,16 @@ from pastwise.policy.advice import WEAK
 from pastwise.policy.choice import conditioned
 from pastwise.policy.learner import TransferLearner, load
 from pastwise.policy.live import LivePolicy
+from pastwise.service.monitor import PolicyMonitor
 from pastwise.service.randomness import uniform
 from pastwise.service.store.rows import VersionRow
 from pastwise.service.types import StateValue, SupportView, Value
 
 NOTHING = SupportView(records=0, similarity=0.0, weak=True)
 """Support of a state that the log does not have."""
+
+UNSEEN = ""
+"""What the monitor counts decisions in states under that the log lacks."""
 
 
 class Situation(NamedTuple):
@@ -74,6 +78,8 @@ class ServedVersion:
     live : LivePolicy
         With what was learned since; the rule is fixed where the method does not learn record by
         record.
+    monitor : PolicyMonitor, optional
+        Watches decisions and outcomes, after a call of `watch`.
     """
 
     def __init__(self, number: int, sha256: str, seed: bytes, learner: TransferLearner) -> None:
@@ -104,6 +110,8 @@ class ServedVersion:
         self._similarity = support.similarity
         self._is_weak = support.similarity < WEAK if by_similarity else support.records == 0
         self._met: dict[str, Situation] = {}
+
+        self.monitor: PolicyMonitor | None = None
 
     @classmethod
     def load(cls, row: VersionRow) -> ServedVersion:
@@ -270,19 +278,52 @@ class ServedVersion:
         """Learn from one record, given by keys."""
         self.live.observe(state, action, next_state, reward=reward)
 
+    # Watching.
+
+    def watch(self) -> None:
+        """Watch decisions and outcomes from now on."""
+        policy = self.learner.fitted_
+        self.monitor = PolicyMonitor(policy.counts(), policy.goal)
+
+    def decided(self, situation: Situation, chosen: Chosen, mode: str) -> None:
+        """Let the monitor see a decision. States that the log lacks are one to it."""
+        if self.monitor is not None:
+            state = situation.key if situation.is_known else UNSEEN
+            weak = situation.support.weak
+            self.monitor.decided(state, chosen.action, chosen.rule, mode, weak)
+
+    def observed(
+        self, state: str, action: str, next_state: str, reward: float | None, at: int
+    ) -> bool:
+        """Let the monitor see the outcome of a live decision; whether it raised the alarm."""
+        if self.monitor is None:
+            return False
+        return self.monitor.observed(state, action, next_state, reward, at)
+
     # Snapshots.
 
     def snapshot(self) -> bytes:
-        """All that was learned since the first decision."""
-        return self.live.snapshot()
+        """All that was learned since the first decision, and what the monitor has seen."""
+        seen = b"" if self.monitor is None else self.monitor.snapshot()
+        return msgspec.msgpack.encode(_Snapshot(self.live.snapshot(), seen))
 
     def restore(self, snapshot: bytes) -> None:
         """Continue from a snapshot of this version."""
-        self.live.restore(snapshot)
+        kept = msgspec.msgpack.decode(snapshot, type=_Snapshot)
+        self.live.restore(kept.learned)
+        if self.monitor is not None and kept.seen:
+            self.monitor.restore(kept.seen)
 
     def state_hash(self) -> bytes:
         """Hash of all that decisions depend on."""
         return self.live.state_hash()
+
+
+class _Snapshot(msgspec.Struct, array_like=True):
+    """What a snapshot consists of."""
+
+    learned: bytes
+    seen: bytes
 
 
 def _live_policy(learner: TransferLearner) -> LivePolicy:
