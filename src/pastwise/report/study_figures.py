@@ -208,10 +208,10 @@ def transfer_plot(panels: Sequence[Panel]) -> Figure:
 
 def online_plot(curves: Sequence[Curve]) -> Figure:
     """Share of survivors against the number of patients treated."""
-    figure, (axes,) = new_figure(COLUMN_WIDTH, 2.2)
+    figure, (axes,) = new_figure(COLUMN_WIDTH, 2.5)
     _draw_curves(axes, curves)
     axes.set(xlabel="patients treated", ylabel="survival")
-    axes.legend(frameon=False, fontsize=6.5)
+    figure.legend(loc="outside lower center", ncols=2, fontsize=6.5, frameon=False)
     return figure
 
 
