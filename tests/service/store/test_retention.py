@@ -5,8 +5,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from pastwise.service.store.base import Store
-from pastwise.service.store.database import DatabaseStore
-from pastwise.service.store.retention import Retained, retain
+from pastwise.service.store.retention import Retained
 from pastwise.service.store.rows import Insert, Row, SnapshotRow
 from tests.helpers.service_rows import POLICY, START, decision, decision_id, event, outcome
 
@@ -18,10 +17,7 @@ def at_day(day: int) -> int:
 
 
 def retained(store: Store, folder: Path, day: int) -> Retained:
-    assert isinstance(store, DatabaseStore)
-    return retain(
-        store, POLICY, folder, now=at_day(day), retention_days=400, context_days=30, batch=2
-    )
+    return store.retain(POLICY, folder, now=at_day(day), retention_days=400, context_days=30)
 
 
 def seqs(store: Store) -> list[int]:

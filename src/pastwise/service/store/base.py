@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Protocol
 
+from pastwise.service.store.retention import Retained
 from pastwise.service.store.rows import (
     AuditRow,
     DayRow,
@@ -174,8 +175,9 @@ class Store(Protocol):
     def removals(self, policy: str) -> list[RemovalRow]:
         """What retention removed, the newest last.
 
-        A replay cannot start before the ``seq`` of the last one, and a decision that is not found
-        and was made before its ``before`` is gone.
+        A replay of a version then starts from its oldest snapshot that is left, not from the
+        artefact. A decision that is not found and was made before the ``before`` of a removal is
+        gone.
         """
         ...
 
@@ -190,6 +192,21 @@ class Store(Protocol):
         until: int | None = None,
     ) -> int:
         """Write the decisions of a policy as a log; returns the number of records."""
+        ...
+
+    def retain(
+        self,
+        policy: str,
+        folder: Path,
+        *,
+        now: int,
+        retention_days: float = 400.0,
+        context_days: float = 30.0,
+    ) -> Retained:
+        """Remove what is too old; decisions are in a file of ``folder`` first.
+
+        Only what is closed and part of a snapshot of its version goes, in small transactions.
+        """
         ...
 
     def backup(self, target: str | Path) -> None:

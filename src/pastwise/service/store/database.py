@@ -10,6 +10,7 @@ from pathlib import Path
 from pastwise.errors import StoreError
 from pastwise.service.store.export import export_parquet
 from pastwise.service.store.reading import Reads
+from pastwise.service.store.retention import Retained, retain
 from pastwise.service.store.rows import Write
 from pastwise.service.store.writer import Writer
 
@@ -75,6 +76,25 @@ class DatabaseStore(Reads):
     ) -> int:
         """Write the decisions of a policy as a log; returns the number of records."""
         return export_parquet(self, policy, path, since=since, until=until)
+
+    def retain(
+        self,
+        policy: str,
+        folder: Path,
+        *,
+        now: int,
+        retention_days: float = 400.0,
+        context_days: float = 30.0,
+    ) -> Retained:
+        """Remove what is too old; decisions are in a file of ``folder`` first."""
+        return retain(
+            self,
+            policy,
+            folder,
+            now=now,
+            retention_days=retention_days,
+            context_days=context_days,
+        )
 
     def close(self) -> None:
         """Commit what waits and end the writer thread."""

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import quote
 
-from pastwise.service.store.database import DatabaseStore
 from pastwise.service.store.export import archive_parquet
 from pastwise.service.store.reading import DAY
 from pastwise.service.store.rows import (
@@ -25,6 +24,9 @@ from pastwise.service.store.rows import (
     RemoveDecision,
     Replace,
 )
+
+if TYPE_CHECKING:
+    from pastwise.service.store.database import DatabaseStore
 
 EXPIRED = """
 select d.seq, d.id, coalesce(o.seq, 0), coalesce(e.seq, 0)
