@@ -5,7 +5,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from pastwise.service.store.base import Store
-from pastwise.service.store.retention import Retained
+from pastwise.service.store.database import DatabaseStore
+from pastwise.service.store.retention import Retained, retain
 from pastwise.service.store.rows import Insert, Row, SnapshotRow
 from tests.helpers.service_rows import POLICY, START, decision, decision_id, event, outcome
 
@@ -54,14 +55,14 @@ def fill(store: Store) -> None:
 def test_nothing_goes_before_its_time(store: Store, tmp_path: Path) -> None:
     fill(store)
     before = list(store.history(POLICY))
-    assert retained(store, tmp_path, 20) == Retained(0, 0, None)
+    assert retained(store, tmp_path, 20) == Retained(0, 0, ())
     assert list(store.history(POLICY)) == before
     assert store.removals(POLICY) == []
 
 
 def test_context_goes_first(store: Store, tmp_path: Path) -> None:
     fill(store)
-    assert retained(store, tmp_path, 32) == Retained(0, 2, None)
+    assert retained(store, tmp_path, 32) == Retained(0, 2, ())
     contexts = [row.context for row in store.decisions(POLICY).items]
     assert contexts == ["c", None, None, None, None, None, None]
 
@@ -77,8 +78,8 @@ def test_old_decisions_that_snapshots_cover_go_into_a_file(store: Store, tmp_pat
     assert store.outcome_of(decision_id(7)) is None
 
     # The file has all of them.
-    assert result.file is not None
-    table = pq.read_table(result.file)
+    (file,) = result.files
+    table = pq.read_table(file)
     assert table["seq"].to_pylist() == [2, 4, 7, 11]
     assert table["next_state"].to_pylist() == ["comfortable", None, "comfortable", "comfortable"]
     assert table["version"].to_pylist() == [1, 1, 1, 2]
@@ -89,7 +90,7 @@ def test_old_decisions_that_snapshots_cover_go_into_a_file(store: Store, tmp_pat
     # The store knows what is gone, and keeps counting.
     (removal,) = store.removals(POLICY)
     assert (removal.seq, removal.before, removal.rows) == (12, at_day(100), 4)
-    assert removal.file == result.file.name
+    assert removal.file == file.name
     assert store.last_seq(POLICY) == 21
     assert [row.seq for row in store.snapshots(POLICY, 1)] == [9]
     assert [row.seq for row in store.snapshots(POLICY, 2)] == [12, 20]
@@ -106,9 +107,20 @@ def test_numbers_are_not_used_again_after_everything_is_gone(store: Store, tmp_p
 def test_a_pass_that_was_interrupted_is_taken_up_again(store: Store, tmp_path: Path) -> None:
     fill(store)
     first = retained(store, tmp_path, 500)
-    assert retained(store, tmp_path, 501) == Retained(0, 0, None)
+    assert retained(store, tmp_path, 501) == Retained(0, 0, ())
     store.submit([Insert(decision(2, at=at_day(0), status="learned"))]).result()
     second = retained(store, tmp_path, 502)
     assert second.decisions == 1
-    assert first.file != second.file
+    assert first.files != second.files
     assert len(list(tmp_path.glob("*.parquet"))) == 2
+
+
+def test_many_decisions_go_into_several_files(store: Store, tmp_path: Path) -> None:
+    rows = [decision(seq, status="missing", context="c") for seq in range(1, 8)]
+    store.submit([*map(Insert, rows), Insert(SnapshotRow(POLICY, 1, 7, b"h", b"x"))]).result()
+    assert isinstance(store, DatabaseStore)
+    result = retain(store, POLICY, tmp_path, now=at_day(500), batch=2, most=3)
+    assert (result.decisions, result.contexts) == (7, 7)
+    archived = [pq.read_table(file)["seq"].to_pylist() for file in result.files]
+    assert archived == [[1, 2, 3], [4, 5, 6], [7]]
+    assert [row.seq for row in store.removals(POLICY)] == [3, 6, 7]

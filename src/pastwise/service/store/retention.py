@@ -35,17 +35,16 @@ join (
     select version, max(seq) as seq from snapshot where policy = ? group by version
 ) s on s.version = d.version
 left join outcome o on o.decision = d.id
-left join (
-    select decision, max(seq) as seq from event where policy = ? and decision is not null
-    group by decision
-) e on e.decision = d.id
+left join event e on e.decision = d.id and e.seq = (
+    select max(seq) from event where decision = d.id
+)
 where d.policy = ? and d.at < ? and d.seq <= s.seq and d.status not in ('open', 'waiting')
     and coalesce(o.seq, 0) <= s.seq and coalesce(e.seq, 0) <= s.seq
-order by d.seq
+order by d.seq limit ?
 """
 
 WITH_CONTEXT = """
-select seq from decision where policy = ? and at < ? and context is not null order by seq
+select seq from decision where policy = ? and at < ? and context is not null order by seq limit ?
 """
 
 NEWEST_SNAPSHOTS = """
@@ -54,7 +53,7 @@ select version, max(seq) from snapshot where policy = ? group by version
 
 
 class Retained(NamedTuple):
-    """What one pass removed.
+    """What was removed.
 
     Attributes
     ----------
@@ -62,13 +61,13 @@ class Retained(NamedTuple):
         Decisions that were removed.
     contexts : int
         Decisions that lost their context.
-    file : path or None
+    files : tuple of path
         Where the removed decisions are.
     """
 
     decisions: int
     contexts: int
-    file: Path | None
+    files: tuple[Path, ...]
 
 
 def retain(
@@ -80,13 +79,14 @@ def retain(
     retention_days: float = 400.0,
     context_days: float = 30.0,
     batch: int = 200,
+    most: int = 50_000,
 ) -> Retained:
     """Remove what is too old.
 
     Parameters
     ----------
     folder : path
-        Where the file of removed decisions goes; it is made if there is none.
+        Where files of removed decisions go; it is made if there is none.
     now : int
         Milliseconds since 1970.
     retention_days : float
@@ -95,19 +95,39 @@ def retain(
         How long the context of decisions stays.
     batch : int
         Decisions that one transaction removes. The default takes a few milliseconds.
+    most : int
+        Decisions of one file, which are in memory at the same time. The default takes about 20 MB.
     """
-    contexts = _forget_contexts(store, policy, now - int(context_days * DAY), batch)
-    before = now - int(retention_days * DAY)
-    expired = store.rows(EXPIRED, policy, policy, policy, before)
-    if not expired:
-        return Retained(0, contexts, None)
+    contexts = 0
+    while rows := store.rows(WITH_CONTEXT, policy, now - int(context_days * DAY), most):
+        for part in _parts(rows, batch):
+            store.submit([ForgetContext(policy, seq) for (seq,) in part]).result()
+        contexts += len(rows)
 
+    before = now - int(retention_days * DAY)
+    decisions = 0
+    files: list[Path] = []
+    while expired := store.rows(EXPIRED, policy, policy, before, most):
+        files.append(_remove(store, policy, folder, expired, before, now, batch))
+        decisions += len(expired)
+    return Retained(decisions, contexts, tuple(files))
+
+
+def _remove(
+    store: DatabaseStore,
+    policy: str,
+    folder: Path,
+    expired: list[tuple[int, str, int, int]],
+    before: int,
+    now: int,
+    batch: int,
+) -> Path:
+    """Move decisions into a file: number, id, numbers of the outcome and of the last event."""
     # The file is complete and on disk before anything is removed.
     last = max(max(seq, outcome, event) for seq, _, outcome, event in expired)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = folder / f"{quote(policy, safe='')}-{last}-{now}.parquet"
-    numbers = [seq for seq, _, _, _ in expired]
-    archive_parquet(store, policy, file, numbers)
+    archive_parquet(store, policy, file, [seq for seq, _, _, _ in expired])
 
     # From here on a replay cannot begin before the last of them.
     removal = RemovalRow(policy, last, before, len(expired), file.name, now)
@@ -119,14 +139,7 @@ def retain(
     for part in _parts(expired, batch):
         removals = [RemoveDecision(policy, seq, decision_id) for seq, decision_id, _, _ in part]
         store.submit(removals).result()
-    return Retained(len(expired), contexts, file)
-
-
-def _forget_contexts(store: DatabaseStore, policy: str, before: int, batch: int) -> int:
-    rows = store.rows(WITH_CONTEXT, policy, before)
-    for part in _parts(rows, batch):
-        store.submit([ForgetContext(policy, seq) for (seq,) in part]).result()
-    return len(rows)
+    return file
 
 
 Item = TypeVar("Item")
