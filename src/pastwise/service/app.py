@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import Literal, ParamSpec, TypeVar, cast
+from typing import Literal, ParamSpec, TypeVar
 
 from pastwise.service import uploads
 from pastwise.service.core import wall_clock_ms
@@ -28,8 +28,6 @@ from pastwise.service.routes import OPERATIONS
 from pastwise.service.settings import ServerSettings
 from pastwise.service.store import open_store
 from pastwise.service.store.base import Store
-from pastwise.service.store.database import DatabaseStore
-from pastwise.service.store.retention import retain
 from pastwise.service.store.rows import Replace, TokenRow
 from pastwise.service.stream import Stream
 from pastwise.service.tokens import Tokens, read_token_file
@@ -159,8 +157,7 @@ class Service:
         """Move decisions that are too old to files, and forget old contexts."""
         for view in self.engine.policies():
             retained = await asyncio.to_thread(
-                retain,
-                cast(DatabaseStore, self.store),
+                self.store.retain,
                 view.name,
                 self.settings.data / "archive",
                 now=self.clock(),
@@ -174,7 +171,7 @@ class Service:
                     policy=view.name,
                     decisions=retained.decisions,
                     contexts=retained.contexts,
-                    file=None if retained.file is None else retained.file.name,
+                    files=[file.name for file in retained.files],
                 )
 
     async def refresh_tokens(self) -> None:
