@@ -72,7 +72,7 @@ class Service:
         self.openapi = openapi_document(OPERATIONS)
         self.state: Literal["starting", "ready", "stopping"] = "starting"
         self.uploads = settings.data / "uploads"
-        self.store_address = settings.database or str(settings.data)
+        self.store_address = settings.store_address
         self._care: asyncio.Task[None] | None = None
         self._background: set[asyncio.Task[None]] = set()
 

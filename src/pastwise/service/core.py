@@ -204,7 +204,8 @@ class Core:
         policy = self._policies.get(name)
         if policy is None:
             if name in self._led_elsewhere:
-                raise Problem("not-leader", f"another process serves the policy {name!r}")
+                detail = f"another process serves the policy {name!r}"
+                raise Problem("not-leader", detail, extra={"policy": name})
             raise Problem("not-found", f"there is no policy {name!r}")
         return policy
 

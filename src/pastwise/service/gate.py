@@ -126,7 +126,7 @@ class Gate:
         except ClientGone:
             return
         except Exception as error:
-            answer = self._problem(call, error)
+            answer = await self._problem(call, error)
 
         # Send it, count it, and write it down.
         if isinstance(answer, Answer):
@@ -244,9 +244,14 @@ class Gate:
 
     # Answers
 
-    def _problem(self, call: Call, error: Exception) -> Answer:
+    async def _problem(self, call: Call, error: Exception) -> Answer:
         """An error as an answer."""
         problem = problem_of(error)
+        if problem.slug == "not-leader":
+            store = self.service.store
+            problem.extra["leader"] = await self.service.read(
+                store.leader, str(problem.extra["policy"])
+            )
         if problem.slug == "bug":
             self.service.journal.event(
                 "error",

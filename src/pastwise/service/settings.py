@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import quote
 
 from pastwise.errors import ParameterError
 from pastwise.service.rates import Rate
@@ -57,7 +58,8 @@ class ServerSettings:
     allow_origins : tuple of str
         Origins of pages that may call the service with a token.
     public_url : str, optional
-        Address that other processes give to clients where this one leads.
+        Address that other processes give to clients where this one leads; PostgreSQL cuts it
+        after 63 characters.
     rates : dict
         Rate of requests per token, by kind of request. Decisions and outcomes: twice what the
         service is tested with; writes and reads: more than a person or a dashboard needs.
@@ -91,6 +93,16 @@ class ServerSettings:
     def is_local(self) -> bool:
         """Whether only this machine can reach the service."""
         return is_loopback(self.host)
+
+    @property
+    def store_address(self) -> str:
+        """Where the store is. PostgreSQL shows the name of a session to others: our address."""
+        if self.database is None:
+            return str(self.data)
+        if self.public_url is None:
+            return self.database
+        mark = "&" if "?" in self.database else "?"
+        return f"{self.database}{mark}application_name={quote(self.public_url, safe='')}"
 
     @property
     def url(self) -> str:

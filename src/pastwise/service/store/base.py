@@ -72,6 +72,10 @@ class Store(Protocol):
         """
         ...
 
+    def leader(self, policy: str) -> str | None:
+        """Address of the process that leads a policy, if that has one that others may know."""
+        ...
+
     # Looking up
 
     def decision(self, decision_id: str) -> DecisionRow | None:

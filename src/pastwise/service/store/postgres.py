@@ -50,6 +50,15 @@ READING = "default_transaction_read_only = on"
 
 LEAD = "select pg_try_advisory_lock(hashtextextended(current_schema() || '/' || %s, 0))"
 
+LEADER = """
+select a.application_name from pg_locks l join pg_stat_activity a on a.pid = l.pid
+where l.locktype = 'advisory' and l.granted and l.database = (
+    select oid from pg_database where datname = current_database()
+) and (l.classid::bigint << 32 | l.objid::bigint)
+    = hashtextextended(current_schema() || '/' || ?, 0)
+"""
+"""A process that has an address gives it as its name."""
+
 ONE_AT_A_TIME = "select pg_advisory_xact_lock(hashtextextended(current_schema() || ' schema', 0))"
 
 
@@ -208,6 +217,13 @@ class PostgresStore(DatabaseStore):
         if is_leader:
             self._led.add(policy)
         return is_leader
+
+    def leader(self, policy: str) -> str | None:
+        """Address of the process that leads a policy: the name of the session with its lock."""
+        for (name,) in self.rows(LEADER, policy):
+            if "://" in name:
+                return str(name)
+        return None
 
     def backup(self, target: str | Path) -> None:
         """Refuse: PostgreSQL has its own tools."""

@@ -214,6 +214,10 @@ class SqliteStore(DatabaseStore):
         """Whether this process alone may write: it has locked the folder."""
         return bool(self._locks)
 
+    def leader(self, policy: str) -> str | None:
+        """Nobody else: the folder is locked."""
+        return None
+
     def backup(self, target: str | Path) -> None:
         """Write a consistent copy while the service runs."""
         path = Path(target)

@@ -1,0 +1,48 @@
+"""Two processes on one PostgreSQL database: one leads a policy, the other waits for its turn."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from tests.helpers.postgres import PostgresServer
+from tests.helpers.services import ROOM, InProcess, slug_of
+
+POLICY = f"/v1/policies/{ROOM}"
+
+
+def test_the_other_process_names_the_leader_and_takes_over(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    database = postgres.url()
+    first = InProcess(tmp_path / "a", database=database, public_url="http://one.example:8765")
+    second = InProcess(tmp_path / "b", database=database)
+    with second:
+        with first:
+            first.with_policy()
+            decision = first.decide()
+            second.run(second.service.engine.sweep())
+            answers = [
+                second.call("POST", f"{POLICY}/decide", {"state": "cold"}),
+                second.call(
+                    "POST",
+                    f"/v1/decisions/{decision['decision_id']}/outcome",
+                    {"next_state": "mild"},
+                ),
+            ]
+            for answer in answers:
+                assert slug_of(answer) == "not-leader"
+                assert answer.json()["leader"] == "http://one.example:8765"
+            token = first.token("decide")
+
+        # The first has ended, so the second leads, with all that the first had.
+        until = time.monotonic() + 20
+        while second.call("POST", f"{POLICY}/decide", {"state": "cold"}).status_code == 503:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        path = f"/v1/decisions/{decision['decision_id']}"
+        outcome = second.call("POST", f"{path}/outcome", {"next_state": "mild"})
+        assert outcome.json()["status"] == "learned"
+        second.run(second.service.refresh_tokens())
+        answer = second.call("POST", f"{POLICY}/decide", {"state": "cold"}, token=token)
+        assert answer.status_code == 201
