@@ -79,6 +79,11 @@ def test_unknown_addresses_and_methods(service: InProcess) -> None:
     assert answer.headers["allow"] == "GET, HEAD, PATCH, PUT"
 
 
+@pytest.mark.parametrize("name", ["two words", "-a", "a" * 101, "%00", "é", "a%0Ab", "%0A"])
+def test_names_of_policies(service: InProcess, name: str) -> None:
+    assert slug_of(service.call("PUT", f"/v1/policies/{name}", {})) == "invalid-value"
+
+
 def test_conflicts_of_policies(service: InProcess) -> None:
     assert slug_of(service.call("PUT", f"/v1/policies/{ROOM}", {})) == "name-taken"
     assert service.call("PUT", "/v1/policies/empty", {}).status_code == 201

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 
 from starlette.responses import Response, StreamingResponse
 
@@ -11,6 +12,7 @@ from pastwise.service.calls import OCTETS, Answer, Call
 from pastwise.service.problems import Problem
 from pastwise.service.store.rows import VersionRow
 from pastwise.service.types import (
+    NAME,
     Page,
     PageQuery,
     PolicySettings,
@@ -51,6 +53,12 @@ async def policy(call: Call) -> Answer:
 async def create_policy(call: Call, body: PolicySettings) -> Answer:
     """Create a policy, which has no version yet."""
     name = call.params["policy"]
+    if not re.fullmatch(NAME, name):
+        raise Problem(
+            "invalid-value",
+            f"{name[:200]!r} is no name of a policy: it has 1 to 100 letters, digits, '.', '_' and "
+            "'-', and begins with a letter or a digit.",
+        )
     view = await call.service.engine.create_policy(name, body, call.who)
     location = (b"location", f"/v1/policies/{name}".encode())
     answer = _policy_answer(view, 201)

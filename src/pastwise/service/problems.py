@@ -107,9 +107,6 @@ PROBLEMS: dict[str, ProblemKind] = {
     "name-taken": ProblemKind(
         409, "the name is taken", "Another policy has this name. Choose another name."
     ),
-    "version-live": ProblemKind(
-        409, "the version is in use", "Switch the policy to another version first."
-    ),
     "no-version": ProblemKind(
         409,
         "the policy has no version",
@@ -144,11 +141,6 @@ PROBLEMS: dict[str, ProblemKind] = {
     "invalid-label": ProblemKind(
         422, "a value cannot be a label", "The detail says which value, and what is possible."
     ),
-    "unknown-column": ProblemKind(
-        422,
-        "unknown column",
-        "The row has a column that the state of this policy does not have, or lacks one.",
-    ),
     "unknown-member": ProblemKind(
         422, "unknown member", "The body has a member that this request does not have."
     ),
@@ -182,9 +174,6 @@ PROBLEMS: dict[str, ProblemKind] = {
         "the idempotency key was used for another request",
         "A key belongs to one request of one token and policy. Use a new key for a new request.",
     ),
-    "too-many-states": ProblemKind(
-        422, "too many states", "The detail names the limit. Use fewer bins or fewer columns."
-    ),
     "precondition-required": ProblemKind(
         428,
         "If-Match is required",
@@ -208,9 +197,6 @@ PROBLEMS: dict[str, ProblemKind] = {
         422,
         "the job needs too much memory",
         "Use fewer states, fewer columns, or a shorter time of decisions.",
-    ),
-    "header-too-large": ProblemKind(
-        431, "a header is too large", "The detail names the header and the limit."
     ),
     "bug": ProblemKind(
         500,

@@ -12,9 +12,8 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-Name = Annotated[
-    str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$", description="Name of a policy.")
-]
+NAME = "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+Name = Annotated[str, Meta(pattern=NAME, description="Name of a policy.")]
 Text = Annotated[str, Meta(max_length=1024)]
 Value = Text | int | float | bool
 """A label by its key, or the raw value of one column."""
