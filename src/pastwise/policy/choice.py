@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import fsum
 from typing import NamedTuple
 
 from pastwise.data.space import Label
@@ -53,7 +54,7 @@ def conditioned(
 
     # The weights of the possible actions, or equal ones.
     kept = [weights[action] for action in possible]
-    total = sum(kept)
+    total = fsum(kept)
     if total == 0:
         kept = [1.0] * number
         total = float(number)

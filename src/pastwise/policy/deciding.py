@@ -9,6 +9,7 @@ rule of one decision only (`policy.choice`).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import fsum
 
 import numpy as np
 
@@ -132,7 +133,7 @@ class DecidingPolicy:
             except TypeError:  # another kind of row, or no label
                 index = None
         row = self._row(state) if index is None else self._rows[index]
-        left = next(self._uniform) * sum(row)
+        left = next(self._uniform) * fsum(row)
         for action, weight in zip(self._actions, row):  # noqa: B905 (a check takes 0.1 us)
             left -= weight
             if left < 0:
@@ -232,7 +233,7 @@ class DecidingPolicy:
             index = self._known_index(state, stacklevel)
         row = self._base.unseen_row if index is None else self._rows[index]
         if allowed is None and not floor:
-            return row, sum(row)
+            return row, fsum(row)  # the same on every Python, which `sum` is not
         require_floor(floor)
         return conditioned(row, self._possible(index, allowed), floor), 1.0
 
