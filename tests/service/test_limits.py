@@ -118,6 +118,23 @@ def test_what_is_no_json(service: InProcess, body: bytes) -> None:
     assert slug_of(answer) == "malformed"
 
 
+@pytest.mark.parametrize("body", [b'"\\u0000"', b'"\\\\\\u0000"', b'{"room": "a\\u0000"}'])
+def test_text_that_a_database_cannot_hold(service: InProcess, body: bytes) -> None:
+    headers = {"Content-Type": "application/json"}
+    content = b'{"state": "cold", "episode": %b}' % body
+    answer = service.call("POST", DECIDE, headers=headers, content=content)
+    assert slug_of(answer) == "malformed"
+    assert "NUL" in answer.json()["detail"]
+    listing = f"/v1/policies/{ROOM}/decisions?state=%00"
+    assert slug_of(service.call("GET", listing)) == "malformed"
+
+
+def test_a_backslash_before_u0000_is_text_as_any_other(service: InProcess) -> None:
+    headers = {"Content-Type": "application/json"}
+    content = b'{"state": "cold", "episode": "\\\\u0000"}'
+    assert service.call("POST", DECIDE, headers=headers, content=content).status_code == 201
+
+
 def nested(levels: int) -> Any:
     """Arrays in arrays."""
     return [] if levels == 1 else [nested(levels - 1)]

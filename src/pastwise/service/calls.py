@@ -125,6 +125,8 @@ class Call:
     def query(self, kind: type[Query]) -> Query:
         """The parameters of the query."""
         text = self.scope["query_string"].decode("latin-1")
+        if "%00" in text:
+            raise Problem("malformed", "Text with the character NUL (%00) cannot be stored.")
         try:
             pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=50)
             return msgspec.convert(dict(pairs), kind, strict=False)
@@ -229,6 +231,7 @@ NOBODY = Holder("", "", frozenset())
 BODY_LIMIT = "a limit of JSON bodies"
 
 _KEY = re.compile(rb"[\x21-\x7e]{1,200}")
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 _JSON_KIND = re.compile(rb"application/json\s*(;|$)", re.IGNORECASE)
 
 
@@ -247,6 +250,8 @@ _FIELD = re.compile(r"^Object (?:contains unknown|missing required) field `(.*?)
 
 def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
     """A body as a struct."""
+    if b"\\u0000" in body and _NUL.search(body):
+        raise Problem("malformed", "Text with the character NUL (\\u0000) cannot be stored.")
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:

@@ -354,6 +354,8 @@ def test_what_was_written_is_there_after_opening_again(place: str) -> None:
     assert all(future.result() is None for future in pending)
     with pytest.raises(StoreError, match="closed"):
         first.submit([Insert(decision(200))]).result()
+    with pytest.raises(StoreError, match="closed"):
+        first.decision(decision_id(1))
 
     second = open_store(place, create=False)
     assert [item.seq for item in second.history(POLICY)] == list(range(1, 200))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from pastwise.errors import FileError
@@ -38,8 +39,9 @@ class FolderLock:
                 f"{folder} is in use by process {holder or 'of unknown number'}: stop that service,"
                 " or take another folder"
             ) from None
-        os.truncate(self._file, 0)
-        os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
+        with suppress(OSError):  # on a full disk there is a lock without a number
+            os.truncate(self._file, 0)
+            os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
         """Let another process have the folder."""

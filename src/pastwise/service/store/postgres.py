@@ -159,6 +159,8 @@ class PostgresStore(DatabaseStore):
         try:
             connection = self._idle.pop()
         except IndexError:
+            if self._is_closed:
+                raise StoreError("the store is closed") from None
             connection = self._connect(read_only=True)
         try:
             return connection.execute(query, parameters, binary=True).fetchall()

@@ -71,6 +71,7 @@ class SqliteStore(DatabaseStore):
         self.folder = folder
         self.path = folder / FILE
         self._idle: deque[sqlite3.Connection] = deque()
+        self._is_closed = False
         self._locks: list[FolderLock] = []
         self._prepare_folder(create=create and not read_only)
         if not read_only:
@@ -79,9 +80,7 @@ class SqliteStore(DatabaseStore):
             self._connection = self._open(checked_bytes, read_only=read_only)
         except sqlite3.Error as error:
             self._release()
-            raise FileError(
-                f"{self.path} cannot be opened ({error}); is it damaged? Restore a backup"
-            ) from error
+            raise self._cannot_open(error) from error
         except FileError:
             self._release()
             raise
@@ -116,6 +115,12 @@ class SqliteStore(DatabaseStore):
             connection.close()
             raise
         return connection
+
+    def _cannot_open(self, error: sqlite3.Error) -> StoreError | FileError:
+        problem = self._error(error)
+        if problem.full:
+            return problem
+        return FileError(f"{self.path} cannot be opened ({error}); is it damaged? Restore a backup")
 
     def _check(self, connection: sqlite3.Connection) -> None:
         (finding,) = connection.execute("pragma quick_check(1)").fetchone()
@@ -166,13 +171,24 @@ class SqliteStore(DatabaseStore):
         try:
             connection = self._idle.pop()
         except IndexError:
-            connection = self._connect(read_only=True)
+            connection = self._connect_reader()
         try:
             return connection.execute(sql, parameters).fetchall()
         except sqlite3.Error as error:
             raise self._error(error) from error
         finally:
-            self._idle.append(connection)
+            if self._is_closed:
+                connection.close()
+            else:
+                self._idle.append(connection)
+
+    def _connect_reader(self) -> sqlite3.Connection:
+        if self._is_closed:
+            raise StoreError("the store is closed")
+        try:
+            return self._connect(read_only=True)
+        except sqlite3.Error as error:
+            raise self._error(error) from error
 
     def _commit(self, writes: list[Write]) -> None:
         connection = self._connection
@@ -244,10 +260,15 @@ class SqliteStore(DatabaseStore):
     def close(self) -> None:
         """Commit what waits, take the log over into the database and close it."""
         super().close()
-        with suppress(sqlite3.Error):
-            self._connection.execute("pragma wal_checkpoint(truncate)")
+        self._is_closed = True
         while self._idle:
-            self._idle.pop().close()
+            with suppress(IndexError):  # another thread may have taken the last one
+                self._idle.pop().close()
+
+        # Somebody who makes a backup does not hold up the end of the service.
+        with suppress(sqlite3.Error):
+            self._connection.execute("pragma busy_timeout = 1000")
+            self._connection.execute("pragma wal_checkpoint(truncate)")
         self._connection.close()
         self._release()
 
