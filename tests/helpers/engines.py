@@ -121,7 +121,9 @@ class Bench:
 
 
 @asynccontextmanager
-async def opened(folder: Path, clock: Clock | None = None, **options: Any) -> AsyncIterator[Bench]:
+async def opened(
+    folder: Path | str, clock: Clock | None = None, **options: Any
+) -> AsyncIterator[Bench]:
     """An engine on the store in a folder; it is stopped at the end."""
     news: list[tuple[str, str, dict[str, Any]]] = []
     clock = clock or Clock()
@@ -140,7 +142,7 @@ async def opened(folder: Path, clock: Clock | None = None, **options: Any) -> As
 
 @asynccontextmanager
 async def room_engine(
-    folder: Path,
+    folder: Path | str,
     *,
     method: str = "TL",
     clock: Clock | None = None,
