@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Literal, ParamSpec, TypeVar
 
+from pastwise.errors import StoreError
 from pastwise.service import uploads
 from pastwise.service.core import wall_clock_ms
 from pastwise.service.engine import Engine
@@ -80,21 +81,32 @@ class Service:
 
     async def start(self) -> None:
         """Open the store, replay what is in it, and begin to serve."""
-        settings = self.settings
-        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        token_file = settings.token_file or settings.data / "admin.token"
-        administrators = read_token_file(token_file)
+        began = time.monotonic()
+        self.settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         uploads.remove_partial(self.uploads)
-
         self.store = await asyncio.to_thread(open_store, self.store_address)
-        self.tokens = Tokens(self.store.tokens, administrators, self.clock)
-        await asyncio.to_thread(self.tokens.refresh)
-        jobs = settings.data / "jobs"
-        self.jobs = await asyncio.to_thread(Jobs, jobs, settings.workers, journal=self.journal)
-        self.engine = Engine(self.store, self.clock, self.metrics, self.stream.publish)
-        await self.engine.start()
+        try:
+            await self._start_parts()
+        except BaseException:
+            await asyncio.to_thread(self.store.close)
+            raise
         self.state = "ready"
         self._care = asyncio.create_task(self._look_after())
+        policies = len(self.engine.policies())
+        seconds = round(time.monotonic() - began, 3)
+        self.journal.event("info", "started", policies=policies, seconds=seconds)
+
+    async def _start_parts(self) -> None:
+        """Start everything that needs the store."""
+        folder = self.settings.data
+        administrators = read_token_file(self.settings.token_file or folder / "admin.token")
+        self.tokens = Tokens(self.store.tokens, administrators, self.clock)
+        await asyncio.to_thread(self.tokens.refresh)
+        self.jobs = await asyncio.to_thread(
+            Jobs, folder / "jobs", self.settings.workers, journal=self.journal
+        )
+        self.engine = Engine(self.store, self.clock, self.metrics, self.stream.publish)
+        await self.engine.start()
 
     def begin_to_stop(self) -> None:
         """Refuse new requests, and end streams; requests under way go on."""
@@ -112,8 +124,10 @@ class Service:
         await self.jobs.close()
         if self._background:
             await asyncio.wait(self._background, timeout=1.0)
-        await self._note_use()
+        with suppress(StoreError):  # a time of use is not needed for anything
+            await self._note_use()
         await self.engine.stop()
+        self.journal.event("info", "stopped")
 
     def require_ready(self) -> None:
         """Refuse requests before the start and after the stop."""

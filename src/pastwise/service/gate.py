@@ -272,12 +272,10 @@ class Gate:
         """Send an answer that is complete."""
         content = answer.content
         body = content if isinstance(content, bytes) else self._encoder.encode(content)
-        headers = [
-            (b"content-type", answer.media_type),
-            (b"content-length", b"%d" % len(body)),
-            *self._common(call),
-            *answer.headers,
-        ]
+        headers = [*self._common(call), *answer.headers]
+        if answer.status != 204:
+            headers.append((b"content-type", answer.media_type))
+            headers.append((b"content-length", b"%d" % len(body)))
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
