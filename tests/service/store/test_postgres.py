@@ -121,6 +121,33 @@ def test_a_killed_server_loses_nothing_that_was_acknowledged(
     assert len(seqs(store)) == len(stored) + 1
 
 
+FILL_THE_DISK = """
+create function fill() returns trigger language plpgsql as $$
+begin raise exception 'no space left on device' using errcode = 'disk_full'; end $$;
+create trigger fill before insert on decision execute function fill()
+"""
+
+
+def test_a_full_disk_of_the_server_is_said_to_be_full(store: Store, url: str) -> None:
+    with psycopg.connect(url) as administrator:
+        administrator.execute(FILL_THE_DISK)
+    with pytest.raises(StoreError) as caught:
+        store.submit([Insert(decision(1))]).result()
+    assert caught.value.full
+    with psycopg.connect(url) as administrator:
+        administrator.execute("drop trigger fill on decision")
+    store.resume()
+    store.submit([Insert(decision(1))]).result()
+
+
+def test_a_reader_does_not_change_an_older_schema(
+    store: Store, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pastwise.service.store.postgres.NEWEST", 99)
+    with pytest.raises(FileError, match="start the service once"):
+        open_store(url, read_only=True)
+
+
 def test_readers_find_a_server_that_was_started_anew(
     store: Store, postgres: PostgresServer
 ) -> None:

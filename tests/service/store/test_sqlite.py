@@ -13,7 +13,7 @@ from pastwise.service.store import open_store
 from pastwise.service.store.base import Store
 from pastwise.service.store.rows import Insert
 from pastwise.service.store.sqlite import SqliteStore
-from tests.helpers.disk import has_small_disks, small_disk
+from tests.helpers.disk import full_disk, has_small_disks, small_disk
 from tests.helpers.service_rows import POLICY, decision
 
 WRITE_AND_DIE = """
@@ -252,6 +252,27 @@ def test_a_backup_overwrites_nothing(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(FileError, match="exists"):
         store.backup(tmp_path / "copy.sqlite")
     store.close()
+
+
+def test_a_backup_that_finds_no_space_leaves_nothing(folder: Path, tmp_path: Path) -> None:
+    store = open_store(folder)
+    store.submit([Insert(decision(seq)) for seq in range(1, 500)]).result()
+    with full_disk(50_000), pytest.raises(FileError, match=r"copy\.sqlite cannot be written"):
+        store.backup(tmp_path / "copy.sqlite")
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+    store.close()
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(FileError, match=r"file/data cannot be made"):
+        open_store(tmp_path / "file" / "data")
+
+
+def test_a_folder_that_cannot_be_locked_is_named(folder: Path) -> None:
+    (folder / "service.lock").mkdir(parents=True)
+    with pytest.raises(FileError, match=r"service\.lock cannot be written"):
+        open_store(folder)
 
 
 def test_a_full_disk_stops_writing_until_there_is_space(tmp_path: Path) -> None:

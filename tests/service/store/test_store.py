@@ -325,6 +325,13 @@ def test_a_failed_transaction_leaves_nothing_and_stops_later_writes(store: Store
     assert [item.seq for item in store.history(POLICY)] == [1, 2]
 
 
+def test_a_value_that_is_no_text_stops_writing_until_it_is_resumed(store: Store) -> None:
+    with pytest.raises(StoreError, match="surrogates"):
+        write(store, Insert(decision(1, state="\ud800")))
+    store.resume()
+    write(store, Insert(decision(1)))
+
+
 def test_writes_of_many_threads_are_all_stored(store: Store) -> None:
     def write_some(thread: int) -> None:
         futures = [store.submit([Insert(decision(100 * thread + k))]) for k in range(1, 51)]

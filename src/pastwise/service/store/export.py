@@ -2,8 +2,9 @@
 
 A *log* holds the records that `pastwise learn` takes as they are: what was really done, and what
 followed. So decisions without an outcome are left out, and those in shadow mode, unless somebody
-reported what was done. Where another action was taken, it is the record's action, and there is no
-propensity. A decision without an episode is an episode of its own.
+reported what was done. Where an action was taken by somebody else, it is the record's action, and
+there is no propensity; `pastwise evaluate --importance` estimates propensities of such a log from
+the log, if none are named. A decision without an episode is an episode of its own.
 
 An *archive* holds all columns of chosen decisions, and may be read as a log, too.
 """

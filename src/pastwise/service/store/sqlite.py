@@ -247,7 +247,7 @@ class SqliteStore(DatabaseStore):
                 copy.execute("pragma journal_mode = delete")
                 self._check(copy)
             except sqlite3.Error as error:
-                raise self._error(error) from error
+                raise FileError(f"the backup {path} cannot be written: {error}") from error
             finally:
                 copy.close()
                 source.close()
