@@ -1,4 +1,4 @@
-"""The client against servers that misbehave: nothing is decided twice, and every end is stated."""
+"""The client against servers that misbehave, and every call of it against a real one."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pytest
 
 from pastwise.errors import ParameterError, ServiceError, UnreachableError
 from pastwise.service.client import Client
+from tests.helpers.server import POLICY, Server, write_policy
 
 DECISION = {
     "decision_id": "019a2f3e-7c1b-7d0a-9f55-3b1c0e4a7d21",
@@ -265,6 +266,43 @@ def test_names_and_values_travel_as_they_are(server: Misbehaving, client: Client
     assert isinstance(outcome.body, dict)
     assert outcome.body["next_state"] == 18.0
     assert outcome.body["reward"] == 0.5
+
+
+def test_every_call_works_on_a_real_service(tmp_path: Path) -> None:
+    file = write_policy(tmp_path / "policy.safetensors")
+    with Server(tmp_path / "data") as running, running.client(retries=0) as client:
+        # A policy with two versions.
+        assert client.create(POLICY).settings.mode == "shadow"
+        assert client.add_version(POLICY, file, note="first & best").note == "first & best"
+        assert client.add_version(POLICY, file).version == 2
+        assert client.change(POLICY, version=2, mode="live").settings.version == 2
+
+        # Decisions, and what became of them.
+        decision = client.decide(POLICY, "cool", allowed=["heat", "idle"], episode="day 1")
+        assert decision.action in ("heat", "idle")
+        assert client.outcome(decision.decision_id, "comfortable").status == "learned"
+        stored = client.decision(decision.decision_id)
+        assert (stored.episode, stored.allowed) == ("day 1", ["heat", "idle"])
+        assert stored.outcome is not None
+        assert stored.outcome.next_state == "comfortable"
+        other = client.decide(POLICY, "cool", context={"room": 3})
+        assert client.taken(other.decision_id, "vent", by="operator").taken == "vent"
+        assert client.cancel(other.decision_id).status == "cancelled"
+        assert client.cancel(other.decision_id).status == "cancelled"
+        assert client.decide(POLICY, "cool", dry_run=True).decision_id == ""
+
+        # Looking at it.
+        rule = client.rule(POLICY, "cool").rule
+        assert sum(rule.values()) == pytest.approx(1.0)
+        assert client.policy(POLICY).evidence == 1
+        job = client.finished(client.replay(POLICY).id)
+        assert job.result is not None, job.problem
+        assert job.result["equal"] is True
+        assert client.rollback(POLICY, 1, reason="a test").settings.version == 1
+        with pytest.raises(
+            ServiceError, match="^unknown label 'comfortabel'; did you mean 'comfor"
+        ):
+            client.decide(POLICY, "comfortabel")
 
 
 def test_an_address_without_a_scheme_is_refused() -> None:

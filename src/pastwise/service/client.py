@@ -354,8 +354,9 @@ def _error_of(response: httpx.Response) -> ServiceError:
         members = msgspec.json.decode(response.content, type=dict[str, object])
     title = str(members.get("title", response.reason_phrase))
     detail = str(members.get("detail", ""))
+    message = detail if detail.startswith(title) else f"{title}: {detail}"
     return ServiceError(
-        f"{title}: {detail}" if detail else title,
+        message if detail else title,
         status=response.status_code,
         slug=str(members.get("type", "")).rpartition("/")[2],
         members=members,
