@@ -129,6 +129,31 @@ async def test_raw_values_are_decided_by_their_bins(tmp_path: Path) -> None:
         assert (await bench.engine.replay(ROOM)).equal
 
 
+async def test_one_shot_decisions_with_rewards_are_served(tmp_path: Path) -> None:
+    log = {
+        "user": ["young", "old"] * 50,
+        "shown": ["a", "b", "b", "a"] * 25,
+        "click": [1.0, 0.0, 0.0, 1.0, 1.0] * 20,
+    }
+    learner = pw.TransferLearner(pw.Goal(prefer={1: 1.0}), method="TL")
+    learner.fit(log, state="user", action="shown", outcome="click", reward="click")
+    async with opened(tmp_path) as bench:
+        await bench.engine.create_policy(ROOM, PolicySettings(mode="live"), "tester")
+        await bench.engine.add_version(ROOM, saved(learner), b"seed", "", "tester")
+        for reward in (1.0, 0.0):
+            decision = await bench.decide({"user": "old"})
+            answer = await bench.outcome(decision, None, reward=reward)
+            assert answer.status == "learned"
+        rule = await bench.rule("old")
+        with refused("after-terminal"):
+            await bench.decide("1")
+        with refused("invalid-value"):
+            await bench.outcome(await bench.decide("old"), None)
+        assert (await bench.engine.replay(ROOM)).equal
+    async with opened(tmp_path) as again:
+        assert await again.rule("old") == rule
+
+
 async def test_nothing_is_decided_where_an_episode_has_ended(tmp_path: Path) -> None:
     async with room_engine(tmp_path) as bench:
         with refused("after-terminal") as raised:

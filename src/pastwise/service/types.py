@@ -14,7 +14,11 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 NAME = "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 Name = Annotated[str, Meta(pattern=NAME, description="Name of a policy.")]
-Text = Annotated[str, Meta(max_length=1024)]
+
+STORABLE = r"^[^\x00]*$"
+"""Text without the character 0, which PostgreSQL cannot store."""
+
+Text = Annotated[str, Meta(max_length=1024, pattern=STORABLE)]
 Value = Text | int | float | bool
 """A label by its key, or the raw value of one column."""
 
@@ -149,7 +153,7 @@ class TakenRequest(Request):
     """Somebody did something else than was decided."""
 
     action: Value
-    by: Annotated[str, Meta(min_length=1, max_length=200)]
+    by: Annotated[str, Meta(min_length=1, max_length=200, pattern=STORABLE)]
 
 
 class OutcomeDetail(View):
@@ -368,7 +372,7 @@ class LearnRequest(Request):
     version: int | None = None
     since: str | None = None
     until: str | None = None
-    note: Annotated[str, Meta(max_length=1000)] = ""
+    note: Annotated[str, Meta(max_length=1000, pattern=STORABLE)] = ""
 
 
 class SummaryRequest(Request):
@@ -426,7 +430,7 @@ class TokenRequest(Request):
         Decisions with this token need an idempotency key.
     """
 
-    name: Annotated[str, Meta(min_length=1, max_length=200)]
+    name: Annotated[str, Meta(min_length=1, max_length=200, pattern=STORABLE)]
     roles: Annotated[list[Role], Meta(min_length=1)]
     policies: Annotated[list[Name], Meta(min_length=1)] | None = None
     expires: str | None = None
@@ -526,7 +530,7 @@ class VersionQuery(Request):
         32 hexadecimal digits; random by default.
     """
 
-    note: Annotated[str, Meta(max_length=1000)] = ""
+    note: Annotated[str, Meta(max_length=1000, pattern=STORABLE)] = ""
     despite: Annotated[str, Meta(max_length=1000)] = ""
     seed: Annotated[str, Meta(pattern="^[0-9a-f]{32}$")] | None = None
 
