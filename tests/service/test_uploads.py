@@ -153,7 +153,7 @@ def test_a_character_may_straddle_what_is_looked_at(folder: Path) -> None:
     content = b"a" * (HEAD - 1) + "é,b\n".encode() * 10
     found = upload(content, folder)
     assert found.kind == "csv"
-    remove(folder, found.id)
+    asyncio.run(remove(folder, found.id))
     assert refused(b"abc" + "é".encode()[:1], folder).slug == "unsupported-kind"
 
 
@@ -164,7 +164,7 @@ def test_an_empty_file_is_refused(folder: Path) -> None:
 
 def test_the_limit_holds_before_and_while_reading(folder: Path) -> None:
     assert upload(CSV, folder, limit=len(CSV)).bytes == len(CSV)
-    remove(folder, next(folder.iterdir()).stem)
+    asyncio.run(remove(folder, next(folder.iterdir()).stem))
     for announced in (None, len(CSV)):
         problem = refused(CSV, folder, limit=len(CSV) - 1, announced=announced)
         assert (problem.slug, problem.status) == ("too-large", 413)
@@ -247,7 +247,7 @@ def test_an_id_is_never_a_path(folder: Path, tmp_path: Path, name: str) -> None:
     (tmp_path / "secret.csv").write_bytes(CSV)
     folder.mkdir()
     assert stored(folder, name) is None
-    assert remove(folder, name) is False
+    assert asyncio.run(remove(folder, name)) is False
     assert (tmp_path / "secret.csv").exists()
 
 
@@ -264,5 +264,5 @@ def test_what_a_killed_service_left_is_removed(folder: Path) -> None:
     (folder / "up_abc.part").write_bytes(b"half")
     assert remove_partial(folder) == 1
     assert list(folder.iterdir()) == [kept.path]
-    assert remove(folder, kept.id) is True
+    assert asyncio.run(remove(folder, kept.id)) is True
     assert not list(folder.iterdir())

@@ -29,7 +29,7 @@ async def upload_log(call: Call) -> Answer:
     chunks = call.chunks(limit, "--max-upload")
     upload = await uploads.receive(chunks, service.uploads, limit, length)
     if upload.kind not in LOG_KINDS:
-        uploads.remove(service.uploads, upload.id)
+        await uploads.remove(service.uploads, upload.id)
         raise Problem(
             "unsupported-kind",
             "This is a policy file; add it to a policy with POST /v1/policies/{policy}/versions.",
@@ -76,7 +76,7 @@ async def delete_log(call: Call) -> Answer:
     folder = call.service.uploads
     log_id = call.params["id"]
     require_log(folder, log_id)
-    uploads.remove(folder, log_id)
+    await uploads.remove(folder, log_id)
     _note(folder, log_id).unlink(missing_ok=True)
     return Answer(b"", 204)
 

@@ -70,15 +70,15 @@ def _run(
     on_message: Callable[[Message], None],
 ) -> int:
     """Start a process, and read its messages; returns its exit code."""
-    # In a session of its own, the process would be scheduled as an equal of the service: the
-    # kernel compares priorities within a session only. So it gets a group, to be killed by.
+    # In a session of its own, which the worker gives the lowest priority: the kernel may share
+    # processors among sessions first, and what a job uses must not count as the service's share.
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "pastwise.service.worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=errors,
         env={**os.environ, **dict.fromkeys(THREADS, "1")},
-        process_group=0,
+        start_new_session=True,
     )
     with process, suppress(OSError, ValueError, msgspec.MsgspecError):
         stdin = cast(IO[bytes], process.stdin)

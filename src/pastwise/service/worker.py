@@ -162,12 +162,14 @@ def _own_stdout() -> BinaryIO:
 
 
 def _yield_to_others() -> None:
-    """Run only when nobody else wants to."""
+    """Run only when nobody else wants to: this process, and the session that it leads."""
     with suppress(OSError):
         os.nice(19)
-    if hasattr(os, "SCHED_IDLE"):
+    if sys.platform == "linux":
         with suppress(OSError):
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        with suppress(OSError):
+            Path("/proc/self/autogroup").write_text("19")
 
 
 def _limit(limits: Limits) -> None:
