@@ -9,8 +9,8 @@ from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import Space
 from pastwise.evaluation.forecast import OutcomeForecast
 from pastwise.goals.goal import Goal
-from pastwise.models.belief import Belief
-from tests.helpers.posteriors import weighted_counts
+from pastwise.models.prior import RowPrior
+from tests.helpers.posteriors import literal_prior_mean, table_of, weighted_counts
 
 S, A = 4, 3
 
@@ -20,11 +20,15 @@ def test_row_is_that_of_the_dirichlet_posterior() -> None:
     counts = weighted_counts(S, A)
     forecast = OutcomeForecast(Goal(prefer={0: 1.0, 2: 0.5}), counts)
     utility = np.array([1.0, 0.0, 0.5, 0.0])
-    belief = Belief(counts.evenly_weighted())
+    log = counts.evenly_weighted()
+    prior = RowPrior.of(log)
+    mass = float(prior.mass[0])
+    table = table_of(log)
+    shares = prior.shares[0].tolist()
+    means = literal_prior_mean(table, mass, float(prior.pull[0]), shares, without_own_row=True)
     rng = np.random.default_rng(0)
     for s, a in [(0, 0), (1, 2), (3, 1)]:
-        mean_row = np.array([belief.mean(np.eye(S)[[n]])[0, s, a] for n in range(S)])
-        rows = rng.dirichlet(mean_row * belief.weight[0, s, a], size=200_000)
+        rows = rng.dirichlet(table[s, a] + mass * means[s, a], size=200_000)
         row_means = rows @ utility
         row_variances = rows @ utility**2 - row_means**2
         found = forecast.row(s, a)

@@ -277,3 +277,23 @@ def test_large_system_needs_no_tensor() -> None:
     assert ((mean > 0) & (mean < 1)).all()
     with pytest.raises(ValueError, match="join states into fewer"):
         belief.closed_loop(np.full((1, 30_000, 2), 0.5))
+
+
+@pytest.mark.parametrize("number", [0, 5, 60])
+def test_prior_of_a_row_is_that_of_the_other_rows(number: int) -> None:
+    S = 4
+    counts = weighted_counts(S, A, number)
+    prior = RowPrior.of(counts)
+    expected = literal_prior_mean(
+        table_of(counts),
+        float(prior.mass[0]),
+        float(prior.pull[0]),
+        prior.shares[0].tolist(),
+        without_own_row=True,
+    )
+    belief = Belief(counts)
+    for state, action in np.ndindex(S, A):
+        row = belief.prior_row(state, action)
+        dense = row.anywhere + row.entered * belief.entered[0]
+        np.add.at(dense, row.next_state, row.probability)
+        np.testing.assert_allclose(dense, expected[state, action], rtol=1e-9, atol=1e-12)

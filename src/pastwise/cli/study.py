@@ -313,6 +313,29 @@ def planners(
     )
 
 
+@study.command(short_help="Check the test of change on quiet and on changed systems.")
+@group_option
+@family_option
+@number_option("--systems", 4, "Systems of each family.")
+@number_option("--outcomes", 5000, "Outcomes to watch in each.", minimum=100)
+@seed_option()
+@output_options("change")
+def change(
+    output: Output, group: str, families: tuple[str, ...], systems: int, outcomes: int, seed: int
+) -> int:
+    """Check that the test of change keeps its run length, and how soon it finds a change."""
+    from pastwise.studies.change import ChangeStudy, study_change
+    from pastwise.studies.families import of_group
+
+    settings = ChangeStudy(
+        families=families or of_group(group), systems=systems, outcomes=outcomes, seed=seed
+    )
+    return output.run(
+        lambda runner: study_change(settings, runner),
+        lambda result: print_text(result.page()),
+    )
+
+
 quick_option = click.option("--quick", is_flag=True, help="A small version, in seconds.")
 seeds_option = number_option("--seeds", 5, "Logs of each size.")
 

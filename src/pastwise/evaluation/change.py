@@ -274,7 +274,6 @@ class ChangeDetector:
         for mass in masses:
             require_number("a mass", mass, 1e-3, 1e6)
         self.run_length = float(run_length)
-        self._limit = KINDS * self.run_length
         self._rate = 1.0 / memory
         self._share = float(share)
         self._masses = [float(mass) for mass in masses]
@@ -337,7 +336,8 @@ class ChangeDetector:
         of_row = row.statistic.update(ratio, time)
         of_action = self._actions[action].update(ratio, time)
         of_all = self._all.update(ratio, time)
-        if of_row >= self._limit or of_action >= self._limit or of_all >= self._limit:
+        limit = KINDS * self.run_length
+        if of_row >= limit or of_action >= limit or of_all >= limit:
             self.alarm = True
 
         # Both memories learn the outcome.

@@ -53,9 +53,10 @@ class PriorRow(NamedTuple):
     anywhere : float
         Probability of each state under the uniform pool.
     entered : float
-        Share of the pool of where records lead.
+        Factor of the pool of where records lead.
     next_state, probability : [n]
-        What chain and moves add.
+        What chain and moves add; a next state may occur more than once. Where the row's own
+        records are taken out of the pool, it is negative.
     """
 
     anywhere: float
@@ -111,6 +112,7 @@ class Belief:
         # The chain of each state, and how much of the prior's mean it is.
         places = Places(counts)
         tables = Tables(places, prior.mass)
+        self._tables = tables
         pair, _ = places.pairs
         self._pair_state = pair // self.num_states
         self._pair_next = pair % self.num_states
@@ -122,8 +124,8 @@ class Belief:
         moves = tables.moves
         total_moves = moves.sum(axis=-1, keepdims=True)
         distinct_moves = np.count_nonzero(moves, axis=(1, 2)) * self.num_states
-        is_small = distinct_moves <= MOST_MOVES
-        has_moves = (total_moves[..., 0] > NO_TABLES) & is_small[:, None]
+        self._has_moves = distinct_moves <= MOST_MOVES
+        has_moves = (total_moves[..., 0] > NO_TABLES) & self._has_moves[:, None]
         shares = np.repeat(prior.shares[:, None], self.num_actions, axis=1)
         shares[..., MOVE] *= has_moves
         shares = normalise(shares)[:, None] * (1 - self._chain_share)[..., None]
@@ -230,27 +232,54 @@ class Belief:
         return np.asarray(total / self.weight)
 
     def prior_row(self, state: int, action: int) -> PriorRow:
-        """Mean of the prior of one row of a single system."""
-        place = (0, state, action)
+        """Mean of the prior of one row of a single system, given the records of all other rows.
+
+        The row's own records would confirm themselves: they count once, as records.
+        """
+        S = self.num_states
+        tables = self._tables
+
+        # Tables of the row itself.
+        row = state * self.num_actions + action
+        first, last = self._counts.row.searchsorted([row, row + 1])
+        own_next = self._counts.next_state[first:last]
+        own = tables.of_cell[first:last]
+        own_total = own.sum()
 
         # The chain of the state.
         first, last = np.searchsorted(self._pair_state, [state, state + 1])
-        chain = slice(first, last)
-        by_chain = self._chain_share[0, state, 0] * self._pair_share[chain]
+        chain_next = self._pair_next[first:last]
+        chain = tables.of_pair[first:last].copy()
+        chain[np.searchsorted(chain_next, own_next)] -= own
+        chain_total = max(tables.of_state[state] - own_total, 0.0)
+        chain_share = chain_total / (chain_total + self._prior.pull[0])
 
-        # The moves of the action. They are in the order of states, not of rows.
-        rows = np.array([state, state + 1]) * self.num_actions
-        first, last = np.searchsorted(self._move_row, rows)
-        of_action = self._move_row[first:last] == rows[0] + action
-        moved_to = self._move_next[first:last][of_action]
-        by_moves = self._move_share[place] * self._move[first:last][of_action]
-        by_staying = self._move_share[place] * self._staying[place]
+        # Moves that stay in the range of states, and the rest.
+        moves = tables.moves[0, action]
+        inside = moves[S - 1 - state : 2 * S - 1 - state].copy()
+        inside[own_next] -= own
+        move_total = moves.sum() - own_total
+        inside[state] += move_total - inside.sum()
 
+        # Shares of the pools.
+        entered_total = tables.entered[0].sum() - own_total
+        shares = self._prior.shares[0].copy()
+        shares[ENTERED] *= entered_total > NO_TABLES
+        shares[MOVE] *= move_total > NO_TABLES and self._has_moves[0]
+        shares *= (1 - chain_share) / shares.sum()
+        by_entered = shares[ENTERED] / max(entered_total, NO_TABLES)
+
+        moved = np.flatnonzero(inside > 0) if shares[MOVE] else own_next[:0]
+        probability = [
+            chain_share * np.maximum(chain, 0.0) / max(chain_total, NO_TABLES),
+            shares[MOVE] * inside[moved] / max(move_total, NO_TABLES),
+            -by_entered * own,
+        ]
         return PriorRow(
-            anywhere=float(self._uniform_share[place] / self.num_states),
-            entered=float(self._entered_share[place]),
-            next_state=np.concatenate([self._pair_next[chain], moved_to, [state]]),
-            probability=np.concatenate([by_chain, by_moves, [by_staying]]),
+            anywhere=float(shares[UNIFORM] / S),
+            entered=float(by_entered * tables.entered[0].sum()),
+            next_state=np.concatenate([chain_next, moved, own_next]),
+            probability=np.concatenate(probability),
         )
 
     def staying(self) -> FloatArray:
