@@ -7,7 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from pastwise.service.calls import Operation
+from pastwise.service.openapi import openapi_document
 from pastwise.service.problems import PROBLEMS
 from pastwise.service.routes import OPERATIONS
 from tests.helpers.services import ROOM, InProcess
@@ -114,3 +118,69 @@ def test_a_request_is_described_as_it_is_parsed(
     name = schema["$ref"].rpartition("/")[2]
     assert document["components"]["schemas"][name]["additionalProperties"] is False
     assert json.dumps(document)  # plain values only
+
+
+def strategy_of(schema: dict[str, Any], schemas: dict[str, Any]) -> st.SearchStrategy[Any]:
+    """Values that a schema describes."""
+    if "$ref" in schema:
+        return strategy_of(schemas[schema["$ref"].rpartition("/")[2]], schemas)
+    if "anyOf" in schema:
+        return st.one_of([strategy_of(part, schemas) for part in schema["anyOf"]])
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
+    kind = schema.get("type")
+    if kind == "object" and "properties" in schema:
+        members = {name: strategy_of(part, schemas) for name, part in schema["properties"].items()}
+        required = schema.get("required", ())
+        return st.fixed_dictionaries(
+            {name: members[name] for name in required},
+            optional={name: part for name, part in members.items() if name not in required},
+        )
+    if kind == "object":
+        values = strategy_of(schema.get("additionalProperties", {}), schemas)
+        return st.dictionaries(st.text(max_size=5), values, max_size=3)
+    if kind == "array":
+        items = strategy_of(schema["items"], schemas)
+        return st.lists(items, min_size=schema.get("minItems", 0), max_size=4)
+    if kind == "string" and "pattern" in schema:
+        return st.from_regex(schema["pattern"], fullmatch=True).filter(
+            lambda text: "\n" not in text
+        )
+    if kind == "integer":
+        return st.integers(schema.get("minimum", -99), schema.get("maximum", 99))
+    if kind == "number":
+        least = schema.get("minimum", schema.get("exclusiveMinimum", -1e6))
+        return st.floats(least, schema.get("maximum", 1e6), exclude_min="minimum" not in schema)
+    simple: dict[Any, st.SearchStrategy[Any]] = {
+        "string": st.text(min_size=schema.get("minLength", 0), max_size=20),
+        "boolean": st.booleans(),
+        "null": st.none(),
+        None: st.none() | st.integers(-9, 9) | st.text(max_size=5),
+    }
+    return simple[kind]
+
+
+def described_requests() -> st.SearchStrategy[tuple[Operation, Any]]:
+    """Operations that take JSON and start no job, with bodies that the document describes."""
+    document = openapi_document(OPERATIONS)
+    requests = []
+    for operation in OPERATIONS:
+        if isinstance(operation.body, type) and operation.status != 202:
+            described = document["paths"][operation.path][operation.method.lower()]
+            schema = described["requestBody"]["content"]["application/json"]["schema"]
+            body = strategy_of(schema, document["components"]["schemas"])
+            requests.append(st.tuples(st.just(operation), body))
+    return st.one_of(requests)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(request=described_requests())
+def test_described_requests_are_parsed(service: InProcess, request: tuple[Operation, Any]) -> None:
+    operation, body = request
+    path = operation.path.format(policy="none", id="none")
+    answer = service.call(operation.method, path, body, headers={"If-Match": "*"})
+    assert answer.status_code < 500
+    if answer.status_code >= 400:
+        problem = answer.json()
+        assert problem["type"] not in ("/problems/malformed", "/problems/unknown-member")
+        assert "Expected" not in problem["detail"]
