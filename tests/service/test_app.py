@@ -154,6 +154,25 @@ def test_versions_are_what_was_uploaded(service: InProcess) -> None:
     assert back.json()["settings"]["version"] == 1
 
 
+def test_monitor_counts_what_happened(service: InProcess) -> None:
+    before = service.call("GET", f"{POLICY}/monitor").json()
+    decision = service.decide("cold")
+    path = f"/v1/decisions/{decision['decision_id']}/outcome"
+    service.call("POST", path, {"next_state": "mild"})
+    view = service.call("GET", f"{POLICY}/monitor").json()
+    assert view["decisions"] == before["decisions"] + 1
+    assert view["change"]["outcomes"] == before["change"]["outcomes"] + 1
+    assert view["change"]["alarm"] is False
+    counts = {each["action"]: each["in_time"] for each in view["days"][-1]["actions"]}
+    assert counts[decision["action"]] >= 1
+    empty = service.call(
+        "GET", f"{POLICY}/monitor?from=2020-01-01T00:00:00Z&to=2019-01-01T00:00:00Z"
+    )
+    assert slug_of(empty) == "invalid-value"
+    odd = service.call("GET", f"{POLICY}/monitor?from=now")
+    assert odd.json()["errors"][0]["pointer"] == "?from"
+
+
 def test_audit_trail_names_who_and_what(service: InProcess) -> None:
     items = service.call("GET", "/v1/audit?limit=500").json()["items"]
     assert {item["subject"] for item in items} >= {ROOM}

@@ -9,10 +9,12 @@ import re
 from starlette.responses import Response, StreamingResponse
 
 from pastwise.service.calls import OCTETS, Answer, Call
+from pastwise.service.handlers_decisions import parsed_time
 from pastwise.service.problems import Problem
 from pastwise.service.store.rows import VersionRow
 from pastwise.service.types import (
     NAME,
+    MonitorQuery,
     Page,
     PageQuery,
     PolicySettings,
@@ -99,6 +101,15 @@ def _state(text: str) -> StateValue:
     if not all(isinstance(value, str | int | float | bool | None) for value in row.values()):
         raise Problem("invalid-value", "Each column of a row is text, a number, or null.")
     return row
+
+
+async def monitor(call: Call) -> Answer:
+    """How the policy does: counts, share as wanted, and whether the world has changed."""
+    query = call.query(MonitorQuery)
+    from_ms = parsed_time(query.from_, "?from")
+    to_ms = parsed_time(query.to, "?to")
+    name = call.params["policy"]
+    return Answer(await call.service.engine.monitor(name, from_ms, to_ms))
 
 
 async def events(call: Call) -> Response:

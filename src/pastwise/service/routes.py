@@ -8,6 +8,7 @@ from pastwise.service import handlers_logs as on_logs
 from pastwise.service import handlers_policies as on_policies
 from pastwise.service import handlers_service as on_service
 from pastwise.service.calls import OCTETS, Operation
+from pastwise.service.monitor import MonitorView
 from pastwise.service.types import (
     AuditView,
     DecideManyRequest,
@@ -21,6 +22,7 @@ from pastwise.service.types import (
     LearnRequest,
     LogView,
     ManyDecisions,
+    MonitorQuery,
     NewToken,
     OutcomeRequest,
     OutcomeView,
@@ -199,6 +201,15 @@ POLICIES = (
         query=StateQuery,
         answer=RuleView,
         problems=("unknown-label", "no-version"),
+    ),
+    Operation(
+        "GET",
+        f"{POLICY}/monitor",
+        on_policies.monitor,
+        "Look up how the policy does, and whether the world has changed.",
+        query=MonitorQuery,
+        answer=MonitorView,
+        problems=("no-version",),
     ),
     Operation(
         "GET",
