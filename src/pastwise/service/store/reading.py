@@ -70,13 +70,12 @@ HISTORY_OF_VERSION = (
     f"{EVENT_ITEMS} and (e.decision is null or d.version = ?)",
 )
 
-SETTLED = ("learned", "recorded")
-"""How nearly all decisions end."""
+NOT_CLOSED = "status in ('open', 'waiting')"
+"""The condition of the index ``decision_due``, word for word."""
 
-UNSETTLED = "status not in ('learned', 'recorded')"
-"""The condition of the index ``decision_unsettled``, word for word."""
-
-NOT_CLOSED = f"{UNSETTLED} and status in ('open', 'waiting')"
+UNUSUAL = ("cancelled", "late", "missing", "new-label")
+IS_UNUSUAL = f"status in {UNUSUAL}"
+"""How few decisions end, and the condition of the index ``decision_unusual``, word for word."""
 
 DAILY = f"""
 select (at / {DAY}) * {DAY} as day, action, count(*),
@@ -105,6 +104,9 @@ DECISION_BY_KEY = _selection(DecisionRow, "where policy = ? and token = ? and ke
 DUE = _selection(
     DecisionRow, f"where policy = ? and {NOT_CLOSED} and due < ? order by due, seq limit ?"
 )
+OPEN_DECISIONS = f"select count(*) from decision where policy = ? and {NOT_CLOSED} and due >= 0"
+"""Any time is after 0; the condition makes SQLite take the index ``decision_due``."""
+
 OUTCOME_OF = _selection(OutcomeRow, "where decision = ?")
 POLICIES = _selection(PolicyRow, "order by policy")
 POLICY = _selection(PolicyRow, "where policy = ?")
@@ -155,8 +157,7 @@ class Reads(ABC):
 
     def open_decisions(self, policy: str) -> int:
         """How many decisions are open or waiting."""
-        sql = f"select count(*) from decision where policy = ? and {NOT_CLOSED}"
-        return int(self.rows(sql, policy)[0][0])
+        return int(self.rows(OPEN_DECISIONS, policy)[0][0])
 
     def last_seq(self, policy: str) -> int:
         """The highest number of a decision, outcome or event; 0 if there is none."""
@@ -246,8 +247,8 @@ class Reads(ABC):
         }
         given = {sql: value for sql, value in conditions.items() if value is not None}
         clauses = list(given)
-        if status is not None and status not in SETTLED:
-            clauses.append(UNSETTLED)
+        if status in UNUSUAL:
+            clauses.append(IS_UNUSUAL)
         condition = f"where {' and '.join(clauses)} order by seq desc limit ?"
         rows = self.rows(_selection(DecisionRow, condition), *given.values(), limit + 1)
         items = [DecisionRow._make(row) for row in rows[:limit]]

@@ -40,11 +40,11 @@ left join event e on e.decision = d.id and e.seq = (
 )
 where d.policy = ? and d.at < ? and d.seq <= s.seq and d.status not in ('open', 'waiting')
     and coalesce(o.seq, 0) <= s.seq and coalesce(e.seq, 0) <= s.seq
-order by d.seq limit ?
+order by d.at limit ?
 """
 
 WITH_CONTEXT = """
-select seq from decision where policy = ? and at < ? and context is not null order by seq limit ?
+select seq from decision where policy = ? and at < ? and context is not null order by at limit ?
 """
 
 NEWEST_SNAPSHOTS = """
@@ -127,7 +127,7 @@ def _remove(
     last = max(max(seq, outcome, event) for seq, _, outcome, event in expired)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = folder / f"{quote(policy, safe='')}-{last}-{now}.parquet"
-    archive_parquet(store, policy, file, [seq for seq, _, _, _ in expired])
+    archive_parquet(store, policy, file, sorted(seq for seq, _, _, _ in expired))
 
     # From here on a replay cannot begin before the last of them.
     removal = RemovalRow(policy, last, before, len(expired), file.name, now)

@@ -96,8 +96,9 @@ create table decision (
     primary key (policy, seq)
 ){options};
 create unique index decision_key on decision (policy, token, key) where key is not null;
-create index decision_unsettled on decision (policy, status, due)
-    where status not in ('learned', 'recorded');
+create index decision_due on decision (policy, due) where status in ('open', 'waiting');
+create index decision_unusual on decision (policy, status, seq)
+    where status in ('cancelled', 'late', 'missing', 'new-label');
 create index decision_at on decision (policy, at);
 create table outcome (
     policy text not null,

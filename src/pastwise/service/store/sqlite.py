@@ -55,7 +55,7 @@ class SqliteStore(DatabaseStore):
         Only look, next to a process that writes.
     checked_bytes : int
         Databases up to this size are checked whenever they are opened, larger ones only after a
-        stop that was not clean. The default takes about a second.
+        stop that was not clean. The default takes about half a second.
     """
 
     reads_are_quick = True
@@ -66,7 +66,7 @@ class SqliteStore(DatabaseStore):
         *,
         create: bool = True,
         read_only: bool = False,
-        checked_bytes: int = 1024 * MEBIBYTE,
+        checked_bytes: int = 256 * MEBIBYTE,
     ) -> None:
         self.folder = folder
         self.path = folder / FILE
