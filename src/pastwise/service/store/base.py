@@ -232,7 +232,7 @@ class Store(Protocol):
         ...
 
     def last_commit(self) -> float:
-        """When the last commit ended, on the monotonic clock in seconds."""
+        """When a commit last began or ended, on the monotonic clock in seconds."""
         ...
 
     def close(self) -> None:

@@ -63,7 +63,7 @@ class DatabaseStore(Reads):
         return self._writer.waiting()
 
     def last_commit(self) -> float:
-        """When the last commit ended, on the monotonic clock in seconds."""
+        """When a commit last began or ended, on the monotonic clock in seconds."""
         return self._writer.last_commit
 
     def export_parquet(

@@ -96,7 +96,8 @@ create table decision (
     primary key (policy, seq)
 ){options};
 create unique index decision_key on decision (policy, token, key) where key is not null;
-create index decision_due on decision (policy, due) where status in ('open', 'waiting');
+create index decision_due on decision (policy, due, status)
+    where status in ('open', 'waiting');
 create index decision_unusual on decision (policy, status, seq)
     where status in ('cancelled', 'late', 'missing', 'new-label');
 create index decision_at on decision (policy, at);

@@ -54,7 +54,8 @@ class Writer:
         Called by the thread after each commit with the number of writes and the seconds it took;
         it must not raise.
     last_commit : float
-        When the last commit ended, on the monotonic clock.
+        When a commit last began or ended, on the monotonic clock: while writes wait, the time since
+        then is how long they have waited, at least.
     """
 
     def __init__(self, commit: Callable[[list[Write]], None], *, most: int = 2000) -> None:
@@ -149,6 +150,7 @@ class Writer:
 
     def _transact(self, writes: list[Write]) -> None:
         begin = time.monotonic()
+        self.last_commit = begin
         try:
             self._commit(writes)
         except StoreError as error:

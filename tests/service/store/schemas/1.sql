@@ -109,7 +109,8 @@ CREATE TABLE version (
 ) strict;
 INSERT INTO "version" VALUES('thermostat',1,'00ff',X'6172746566616374',X'73656564','first','[]','me',1790000000000);
 CREATE UNIQUE INDEX decision_key on decision (policy, token, key) where key is not null;
-CREATE INDEX decision_due on decision (policy, due) where status in ('open', 'waiting');
+CREATE INDEX decision_due on decision (policy, due, status)
+    where status in ('open', 'waiting');
 CREATE INDEX decision_unusual on decision (policy, status, seq)
     where status in ('cancelled', 'late', 'missing', 'new-label');
 CREATE INDEX decision_at on decision (policy, at);
