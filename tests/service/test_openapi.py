@@ -143,9 +143,10 @@ def strategy_of(schema: dict[str, Any], schemas: dict[str, Any]) -> st.SearchStr
         items = strategy_of(schema["items"], schemas)
         return st.lists(items, min_size=schema.get("minItems", 0), max_size=4)
     if kind == "string" and "pattern" in schema:
-        return st.from_regex(schema["pattern"], fullmatch=True).filter(
-            lambda text: "\n" not in text
-        )
+        texts = st.from_regex(schema["pattern"], fullmatch=True)
+        shortest = schema.get("minLength", 0)
+        longest = schema.get("maxLength", 200)
+        return texts.filter(lambda text: shortest <= len(text) <= longest and "\n" not in text)
     if kind == "integer":
         return st.integers(schema.get("minimum", -99), schema.get("maximum", 99))
     if kind == "number":
