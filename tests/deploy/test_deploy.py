@@ -1,5 +1,6 @@
 """The files of deploy/ pass the linters of their formats and name what the service has."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -7,7 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
+from pastwise.cli.serve import serve
 from pastwise.service.metrics import Metrics
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -58,6 +61,17 @@ def test_systemd_reads_the_unit(tmp_path: Path) -> None:
         ["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_command_line_has_the_options_that_are_used() -> None:
+    dockerfile = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    image = json.loads(dockerfile.partition("ENTRYPOINT ")[2])
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
+    unit = (DEPLOY / "pastwise.service").read_text(encoding="utf-8")
+    started = unit.partition("ExecStart=")[2].splitlines()[0].split()
+    for command in ([*image, *compose["services"]["pastwise"]["command"]], started):
+        assert command[1] == "serve"
+        serve.make_context("serve", command[2:])
 
 
 def test_alerts_look_at_metrics_that_the_service_has() -> None:
