@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from pastwise.service.problems import Problem
-from pastwise.service.types import DecideRequest, OutcomeRequest
+from pastwise.service.types import DecideRequest, OutcomeRequest, SettingsPatch
 from tests.helpers.engines import ROOM, Bench, opened, room_engine
 from tests.helpers.postgres import PostgresServer
 
@@ -60,3 +60,22 @@ async def test_requests_at_the_same_time_are_decided_and_learned_once(
     async with opened(url, bench.clock) as again:
         assert await again.rule() == rule
         assert again.engine.policy(ROOM).evidence == 10
+
+
+async def test_who_takes_over_has_the_last_settings(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = postgres.url()
+    async with opened(url) as second:
+        # The second process reads the policies; then the first changes one, and ends.
+        async with room_engine(url, clock=second.clock) as first:
+            read_before = second.engine.store.policies()
+            etag = first.engine.policy(ROOM).etag
+            change = SettingsPatch(outcome_due_s=7.0)
+            await first.engine.change_settings(ROOM, change, "tester", etag)
+        monkeypatch.setattr(second.engine.store, "policies", lambda: read_before)
+
+        # The server frees the lock when it notices the end.
+        while not second.engine.policies():
+            await second.engine.sweep()
+        assert second.engine.policy(ROOM).settings.outcome_due_s == 7.0

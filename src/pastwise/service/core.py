@@ -155,6 +155,8 @@ class Core:
         """A policy as it is stored; None if another process leads it."""
         if not self.store.lead(row.policy):
             return None
+        # Until now another process may have changed the settings.
+        row = self.store.policy(row.policy) or row
         begin = time.perf_counter()
         policy = load_policy(self.store, row, self._snapshot_every)
         self._meter.loaded(row.policy, time.perf_counter() - begin)
