@@ -39,7 +39,7 @@ class InProcess:
     """
 
     def __init__(self, folder: Path, **changes: Any) -> None:
-        settings = ServerSettings(data=folder, port=80, rates=QUICK)
+        settings = ServerSettings(data=folder, port=80, rates=QUICK, worker_niceness=0)
         self.clock = Clock()
         self.journal = io.StringIO()
         self.service = Service(

@@ -38,7 +38,7 @@ def run(folder: Path, body: Callable[[Jobs], Awaitable[None]], **options: Any) -
     """Run a body with jobs that are closed afterwards."""
 
     async def whole() -> None:
-        jobs = Jobs(folder, **options)
+        jobs = Jobs(folder, **{"niceness": 0, **options})
         try:
             await asyncio.wait_for(body(jobs), 2 * LONG)
         finally:
@@ -124,10 +124,10 @@ def test_a_long_job_reports_and_keeps_what_it_has_when_stopped(
         assert view.progress is not None
         assert view.progress.of == 1_000_000
 
-        # It runs at the lowest priority, in a session of its own.
+        # It runs at the given priority, in a session of its own.
         pid = await _pid(jobs, job)
         assert b"pastwise.service.worker" in _command(Path(f"/proc/{pid}"))
-        assert os.getpriority(os.PRIO_PROCESS, pid) == 19
+        assert os.getpriority(os.PRIO_PROCESS, pid) == 1
         assert os.getsid(pid) == pid
 
         jobs.stop(job)
@@ -140,7 +140,7 @@ def test_a_long_job_reports_and_keeps_what_it_has_when_stopped(
         assert b"event: stopped" in rest[-1]
         assert jobs.stop(job) == view
 
-    run(tmp_path, body, grace=LONG)
+    run(tmp_path, body, grace=LONG, niceness=1)
 
 
 async def _read(events: AsyncIterator[bytes]) -> JobView:
@@ -253,7 +253,7 @@ def test_memory_is_bounded(tmp_path: Path, inputs: dict[str, Any]) -> None:
         assert view.problem is not None
         assert view.problem["type"] in ("/problems/job-out-of-memory", "/problems/job-died")
 
-    run(tmp_path, body, limits=Limits(memory_mb=60))
+    run(tmp_path, body, limits=Limits(memory_mb=60, niceness=0))
 
 
 SERVICE = """
@@ -263,7 +263,7 @@ from pastwise.service.jobs import Jobs
 
 async def main():
     folder, inputs = Path(sys.argv[1]), json.loads(sys.argv[2])
-    jobs = Jobs(folder, grace=0.2)
+    jobs = Jobs(folder, grace=0.2, niceness=0)
     done = jobs.submit("summarise", inputs["quick"], "me")
     await jobs.wait(done, 60)
     running = jobs.submit("evaluate", inputs["long"], "me")
@@ -319,7 +319,7 @@ def test_old_jobs_are_forgotten_with_their_files(tmp_path: Path, inputs: dict[st
 
 def test_close_ends_everything(tmp_path: Path, inputs: dict[str, Any]) -> None:
     async def body() -> None:
-        jobs = Jobs(tmp_path, workers=1)
+        jobs = Jobs(tmp_path, workers=1, niceness=0)
         running = jobs.submit("evaluate", inputs["long"], "me")
         queued = jobs.submit("evaluate", inputs["long"], "me")
         pid = await _pid(jobs, running)

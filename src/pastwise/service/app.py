@@ -103,7 +103,11 @@ class Service:
         self.tokens = Tokens(self.store.tokens, administrators, self.clock)
         await asyncio.to_thread(self.tokens.refresh)
         self.jobs = await asyncio.to_thread(
-            Jobs, folder / "jobs", self.settings.workers, journal=self.journal
+            Jobs,
+            folder / "jobs",
+            self.settings.workers,
+            niceness=self.settings.worker_niceness,
+            journal=self.journal,
         )
         self.engine = Engine(self.store, self.clock, self.metrics, self.stream.publish)
         await self.engine.start()

@@ -70,7 +70,7 @@ class Jobs:
     folder : path
         Where jobs have their folders.
     workers : int
-        Processes at a time. They have the lowest priority, so this bounds memory, not delay.
+        Processes at a time. They have a low priority, so this bounds memory, not delay.
     waiting : int
         Jobs that may be queued; more are refused, since nobody waits for an hour.
     time_limit : float
@@ -79,8 +79,10 @@ class Jobs:
         Seconds between the request to stop and the kill.
     kept : int
         Finished jobs that are kept, with their files; older ones are removed.
+    niceness : int
+        How far processes yield to others, see `Limits`.
     limits : Limits, optional
-        Memory and files of a process.
+        All that a process may use, instead of what follows from the parameters above.
     journal : Journal, optional
         Where jobs that die are logged.
     """
@@ -94,6 +96,7 @@ class Jobs:
         *,
         grace: float = 5.0,
         kept: int = 100,
+        niceness: int = 19,
         limits: Limits | None = None,
         journal: Journal | None = None,
     ) -> None:
@@ -103,7 +106,7 @@ class Jobs:
         self._time_limit = time_limit
         self._grace = grace
         self._kept = kept
-        self._limits = limits or Limits(seconds=time_limit + 60, grace=grace)
+        self._limits = limits or Limits(seconds=time_limit + 60, grace=grace, niceness=niceness)
         self._journal = journal
         self._queue: deque[Job] = deque()
         self._running: list[Job] = []

@@ -60,6 +60,8 @@ class ServerSettings:
     public_url : str, optional
         Address that other processes give to clients where this one leads; PostgreSQL cuts it
         after 63 characters.
+    worker_niceness : int
+        How far processes of jobs yield to others, from 0 to 19, see `worker.Limits`.
     rates : dict
         Rate of requests per token, by kind of request. Decisions and outcomes: twice what the
         service is tested with; writes and reads: more than a person or a dashboard needs.
@@ -78,6 +80,7 @@ class ServerSettings:
     public_url: str | None = None
     log_data: bool = False
     workers: int = 2
+    worker_niceness: int = 19
     limits: Limits = field(default_factory=Limits)
     rates: dict[str, Rate] = field(
         default_factory=lambda: {

@@ -4,7 +4,7 @@ The first line of stdin is a `Spec`. Each line of stdout is a `Message`; what li
 to stderr. A second line, or the end of stdin, which comes when the service dies, requests a stop:
 the job then returns what it has, or is killed.
 
-The process has the lowest priority, and limits of its own: a job must not delay a decision.
+The process has a low priority, and limits of its own: a job must not delay a decision.
 """
 
 from __future__ import annotations
@@ -45,12 +45,16 @@ class Limits(Struct):
         Time of the processor. The service stops a job by the clock; this limit holds without it.
     grace : float
         Seconds from the request to stop until the process ends itself.
+    niceness : int
+        How far the process yields to others, from 0 to 19. At 19 it hardly runs while others
+        need the processor, so it delays no decision, and takes long on a busy machine.
     """
 
     memory_mb: int = 2048
     file_mb: int = 8192
     seconds: float = 660.0
     grace: float = 5.0
+    niceness: int = 19
 
 
 class Spec(Struct):
@@ -127,7 +131,7 @@ def main() -> int:
     """Do one job."""
     output = _own_stdout()
     spec = msgspec.json.decode(sys.stdin.buffer.readline(), type=Spec)
-    _yield_to_others()
+    _yield_to_others(spec.limits.niceness)
     _limit(spec.limits)
     reports = Reports(output, Path(spec.folder))
     reports.watch(sys.stdin.buffer, spec.limits.grace)
@@ -161,15 +165,12 @@ def _own_stdout() -> BinaryIO:
     return os.fdopen(own, "wb")
 
 
-def _yield_to_others() -> None:
-    """Run only when nobody else wants to: this process, and the session that it leads."""
+def _yield_to_others(niceness: int) -> None:
+    """Lower the priority of this process, and of the session that it leads."""
     with suppress(OSError):
-        os.nice(19)
-    if sys.platform == "linux":
-        with suppress(OSError):
-            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-        with suppress(OSError):
-            Path("/proc/self/autogroup").write_text("19")
+        os.nice(niceness)
+    with suppress(OSError):
+        Path("/proc/self/autogroup").write_text(str(niceness))
 
 
 def _limit(limits: Limits) -> None:
