@@ -3,7 +3,10 @@
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
+from pastwise.errors import LogWarning
+from pastwise.logs import count_transitions
 from pastwise.service.store.base import Store
 from pastwise.service.store.database import DatabaseStore
 from pastwise.service.store.retention import Retained, retain
@@ -124,3 +127,24 @@ def test_many_decisions_go_into_several_files(store: Store, tmp_path: Path) -> N
     archived = [pq.read_table(file)["seq"].to_pylist() for file in result.files]
     assert archived == [[1, 2, 3], [4, 5, 6], [7]]
     assert [row.seq for row in store.removals(POLICY)] == [3, 6, 7]
+
+
+def test_an_archive_is_a_log_of_what_was_done(store: Store, tmp_path: Path) -> None:
+    rows: list[Row] = [
+        decision(1, status="learned"),
+        outcome(2, of_seq=1),
+        decision(3, status="recorded", mode="shadow", action="vent"),
+        outcome(4, of_seq=3, status="recorded"),
+        decision(5, status="missing"),
+        SnapshotRow(POLICY, 1, 5, b"h", b"x"),
+    ]
+    store.submit([Insert(row) for row in rows]).result()
+    (file,) = retained(store, tmp_path, 500).files
+    table = pq.read_table(file)
+    assert table["action"].to_pylist() == ["heat", None, "heat"]
+    assert table["propensity"].to_pylist() == [0.1 + 0.2, None, 0.1 + 0.2]
+    assert table["decided_action"].to_pylist() == ["heat", "vent", "heat"]
+    with pytest.warns(LogWarning):
+        counts = count_transitions(file, "state", "action", next_state="next_state")
+    assert counts.num_records == 1
+    assert list(counts.actions) == ["heat"]

@@ -6,7 +6,8 @@ reported what was done. Where an action was taken by somebody else, it is the re
 there is no propensity; `pastwise evaluate --importance` estimates propensities of such a log from
 the log, if none are named. A decision without an episode is an episode of its own.
 
-An *archive* holds all columns of chosen decisions, and may be read as a log, too.
+An *archive* holds all columns of chosen decisions. It may be read as a log, too: what is not known
+is missing, so that such records are left out.
 """
 
 from __future__ import annotations
@@ -30,13 +31,19 @@ class Field(NamedTuple):
     sql: str
 
 
+WAS_DONE = "(d.mode <> 'shadow' or d.taken is not null)"
+"""Whether it is known what was done: in shadow mode, only if somebody reported it."""
+
+WAS_CHOSEN = "(d.mode <> 'shadow' and d.taken is null)"
+"""Whether what was done is what the service decided."""
+
 LOG = (
     Field("state", "string", "d.state"),
-    Field("action", "string", "coalesce(d.taken, d.action)"),
+    Field("action", "string", f"case when {WAS_DONE} then coalesce(d.taken, d.action) end"),
     Field("next_state", "string", "o.next_state"),
     Field("episode", "string", "coalesce(d.episode, d.id)"),
     Field("time", "time", "d.at"),
-    Field("propensity", "double", "case when d.taken is null then d.propensity end"),
+    Field("propensity", "double", f"case when {WAS_CHOSEN} then d.propensity end"),
     Field("reward", "double", "o.reward"),
     Field("decision_id", "string", "d.id"),
     Field("status", "string", "d.status"),
@@ -65,10 +72,7 @@ ARCHIVE = (
     Field("outcome_reported_at", "time", "o.reported_at"),
 )
 
-IS_RECORD = (
-    "(d.mode <> 'shadow' or d.taken is not null)"
-    " and (o.next_state is not null or o.reward is not null)"
-)
+IS_RECORD = f"{WAS_DONE} and (o.next_state is not null or o.reward is not null)"
 
 
 def export_parquet(
