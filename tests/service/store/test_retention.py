@@ -147,4 +147,4 @@ def test_an_archive_is_a_log_of_what_was_done(store: Store, tmp_path: Path) -> N
     with pytest.warns(LogWarning):
         counts = count_transitions(file, "state", "action", next_state="next_state")
     assert counts.num_records == 1
-    assert list(counts.actions) == ["heat"]
+    assert counts.actions.labels == ("heat",)
