@@ -43,7 +43,8 @@ def measure(scale: Scale) -> list[Section]:
     events = scale.pick(10_000, 1_000_000, 1_000_000)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         # More than one token may request by default.
-        server = Server(Path(folder) / "data", "--decide-rate", "1000000")
+        options = ("--decide-rate", "1000000", "--worker-niceness", "10")
+        server = Server(Path(folder) / "data", *options)
         section.summarise("start without events", seconds_to_start(server), "s")
         server.stop()
 

@@ -58,6 +58,7 @@ class Server:
             *("--data", str(folder)),
             *("--listen", f"127.0.0.1:{self.port}"),
             *("--token-file", str(self._token_file)),
+            *("--worker-niceness", "0"),
             *options,
         ]
 

@@ -69,6 +69,13 @@ database_option = click.option(
     help="Jobs that run at once, each in a process of its own.",
 )
 @click.option(
+    "--worker-niceness",
+    type=click.IntRange(0, 19),
+    default=10,
+    show_default=True,
+    help="How far jobs yield to decisions: from 0, not at all, to 19, run only on an idle machine.",
+)
+@click.option(
     "--max-upload",
     type=click.IntRange(1),
     default=2048,
@@ -115,6 +122,7 @@ def serve(
     allow_origins: tuple[str, ...],
     public_url: str | None,
     workers: int,
+    worker_niceness: int,
     max_upload: int,
     max_policy_file: int,
     decide_rate: float,
@@ -154,6 +162,7 @@ def serve(
         public_url=public_url,
         log_data=log_data,
         workers=workers,
+        worker_niceness=worker_niceness,
         limits=Limits(upload=max_upload * MIB, policy_file=max_policy_file * MIB),
         rates=rates,
     )

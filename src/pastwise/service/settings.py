@@ -61,7 +61,8 @@ class ServerSettings:
         Address that other processes give to clients where this one leads; PostgreSQL cuts it
         after 63 characters.
     worker_niceness : int
-        How far processes of jobs yield to others, from 0 to 19, see `worker.Limits`.
+        How far processes of jobs yield to others, from 0 to 19, see `worker.Limits`. By default
+        they get a tenth of a busy processor, so that they come to an end.
     rates : dict
         Rate of requests per token, by kind of request. Decisions and outcomes: twice what the
         service is tested with; writes and reads: more than a person or a dashboard needs.
@@ -80,7 +81,7 @@ class ServerSettings:
     public_url: str | None = None
     log_data: bool = False
     workers: int = 2
-    worker_niceness: int = 19
+    worker_niceness: int = 10
     limits: Limits = field(default_factory=Limits)
     rates: dict[str, Rate] = field(
         default_factory=lambda: {
