@@ -333,6 +333,29 @@ def test_close_ends_everything(tmp_path: Path, inputs: dict[str, Any]) -> None:
     asyncio.run(asyncio.wait_for(body(), LONG))
 
 
+def test_a_job_without_a_folder_fails(tmp_path: Path, inputs: dict[str, Any]) -> None:
+    (tmp_path / "jobs").write_text("a file")
+
+    async def body(jobs: Jobs) -> None:
+        view = await jobs.wait(jobs.submit("summarise", inputs["quick"], "me"), LONG)
+        assert view.state == "failed"
+        assert view.problem is not None
+        assert "code 1" in str(view.problem["detail"])
+
+    run(tmp_path / "jobs", body)
+
+
+def test_a_silent_job_sends_heartbeats(tmp_path: Path, inputs: dict[str, Any]) -> None:
+    async def body(jobs: Jobs) -> None:
+        job = jobs.submit("summarise", inputs["quick"], "me")
+        assert jobs.file(job) is None
+        events = [chunk async for chunk in jobs.events(job, heartbeat=0.01, pace=0.0)]
+        assert HEARTBEAT in events
+        assert b"event: done" in events[-1]
+
+    run(tmp_path, body)
+
+
 def test_unknown_jobs_are_problems(tmp_path: Path) -> None:
     async def body(jobs: Jobs) -> None:
         for look in (jobs.view, jobs.stop, jobs.file):

@@ -20,6 +20,7 @@ from pastwise.service.problems import Problem
 from pastwise.service.uploads import (
     BLOCK,
     HEAD,
+    SYNCED,
     Upload,
     receive,
     remove,
@@ -32,7 +33,7 @@ CSV = b"state,action,then\ncold,heat,warm\nwarm,idle,cold\n"
 COLUMNS = {"state": "state", "action": "action", "next_state": "then"}
 
 
-async def chunks_of(content: bytes | Iterable[bytes], size: int = 1000) -> AsyncIterator[bytes]:
+async def chunks_of(content: bytes | Iterable[bytes], size: int = 60_000) -> AsyncIterator[bytes]:
     if isinstance(content, bytes):
         content = [content[i : i + size] for i in range(0, len(content), size)]
     for chunk in content:
@@ -80,6 +81,19 @@ def test_a_file_arrives_as_it_was_sent(folder: Path) -> None:
     assert found.sha256 == hashlib.sha256(content).hexdigest()
     assert found.kind == "csv"
     assert stored(folder, found.id) == found.path
+
+
+def test_a_large_file_is_flushed_on_the_way(folder: Path) -> None:
+    content = b"state,action\n" * (SYNCED // 10)
+    found = upload(content, folder)
+    assert found.sha256 == hashlib.sha256(content).hexdigest()
+    assert found.path.stat().st_size == len(content)
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NotADirectoryError):
+        upload(CSV, tmp_path / "file" / "uploads")
 
 
 def test_nobody_else_can_read_it(folder: Path) -> None:

@@ -127,7 +127,7 @@ class Reports:
         threading.Thread(target=wait, daemon=True).start()
 
 
-def main() -> int:
+def main() -> None:
     """Do one job."""
     output = _own_stdout()
     spec = msgspec.json.decode(sys.stdin.buffer.readline(), type=Spec)
@@ -135,27 +135,27 @@ def main() -> int:
     _limit(spec.limits)
     reports = Reports(output, Path(spec.folder))
     reports.watch(sys.stdin.buffer, spec.limits.grace)
-    try:
-        reports.send(Message(result=_done(spec, reports)))
-    except MemoryError:
-        memory = f"the job needs more than {spec.limits.memory_mb:,} MiB of memory"
-        reports.send(Message(problem=Problem("job-out-of-memory", memory).to_dict()))
-    except Exception as error:
-        if not isinstance(error, (PastwiseError, Problem)):
-            traceback.print_exc()
-        problem = msgspec.to_builtins(problem_of(error).to_dict())
-        reports.send(Message(problem=problem))
+    reports.send(last_message(spec, reports))
     # Threads that still compute must not hold the process.
     sys.stderr.flush()
     os._exit(0)
 
 
-def _done(spec: Spec, reports: Reports) -> dict[str, object]:
-    """The result of a job."""
+def last_message(spec: Spec, reports: Reports) -> Message:
+    """Do a job; returns its result, or the problem that it ended with."""
     from pastwise.service.tasks import TASKS
 
-    kind, task = TASKS[spec.kind]
-    return task(msgspec.convert(spec.arguments, kind), reports)
+    try:
+        kind, task = TASKS[spec.kind]
+        return Message(result=task(msgspec.convert(spec.arguments, kind), reports))
+    except MemoryError:
+        memory = f"the job needs more than {spec.limits.memory_mb:,} MiB of memory"
+        problem = Problem("job-out-of-memory", memory)
+    except Exception as error:
+        if not isinstance(error, (PastwiseError, Problem)):
+            traceback.print_exc()
+        problem = problem_of(error)
+    return Message(problem=msgspec.to_builtins(problem.to_dict()))
 
 
 def _own_stdout() -> BinaryIO:
@@ -201,4 +201,4 @@ def _plain(value: object) -> object:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
