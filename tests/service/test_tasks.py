@@ -70,12 +70,14 @@ def fitted(log: Any, columns: Any = COLUMNS, goal: Any = GOAL) -> pastwise.Trans
 
 
 def store_of(
-    learner: pastwise.TransferLearner, records: Sequence[tuple[str, str, str | None]]
+    learner: pastwise.TransferLearner,
+    records: Sequence[tuple[str, str, str | None]],
+    at: int = START,
 ) -> str:
-    """A store with one version, and decisions with these states, actions and next states."""
+    """A store with a version that was added at that time, and with decisions and what followed."""
     learner.save("stored.safetensors")
     artefact = Path("stored.safetensors").read_bytes()
-    version = VersionRow(POLICY, 1, "", artefact, bytes(16), "", "[]", "me", START)
+    version = VersionRow(POLICY, 1, "", artefact, bytes(16), "", "[]", "me", at)
     writes: list[Write] = [Insert(version)]
     for place, (state, action, following) in enumerate(records):
         seq = 2 * place + 1
@@ -200,14 +202,14 @@ def test_an_evaluation_is_the_library_s() -> None:
     assert set(preview) == {*found, "warnings"}
 
 
-def test_decisions_are_evaluated_as_records_that_were_not_learned_from() -> None:
+def test_decisions_are_evaluated_like_any_log() -> None:
     learner = fitted(random_log())
     records = list(zip(*random_log(100, seed=2).values(), strict=True))
     place = store_of(learner, [*records, ("cold", "wait", None)])
     arguments = tasks.Evaluate(version=version(place), decisions=decisions(place), samples=40)
     found = tasks.evaluate(arguments, Watched())
     counts = pastwise.count_transitions(random_log(100, seed=2), **COLUMNS)
-    expected = learner.evaluate(counts, samples=40, learned_from_log=False)
+    expected = learner.evaluate(counts, samples=40)
     assert found["values"]["new"]["mean"] == pytest.approx(  # type: ignore[index]
         expected.values["new"].mean, abs=0.02
     )
@@ -287,6 +289,15 @@ def test_only_decisions_of_the_given_time_are_learned() -> None:
     some = decisions(place, since=START + 1000 * 21, until=START + 1000 * 41)
     found = tasks.learn(tasks.Learn(version=version(place), decisions=some), Watched())
     assert found["new_records"] == 10
+
+
+def test_decisions_before_the_version_do_not_count_twice() -> None:
+    place = store_of(fitted(random_log()), RECORDS, at=START + 1000 * 41)
+    arguments = tasks.Learn(version=version(place), decisions=decisions(place))
+    assert tasks.learn(arguments, Watched())["new_records"] == 20
+    everything = decisions(place, since=0)
+    arguments = tasks.Learn(version=version(place), decisions=everything)
+    assert tasks.learn(arguments, Watched())["new_records"] == 40
 
 
 def test_without_outcomes_there_is_nothing_to_learn() -> None:

@@ -36,6 +36,7 @@ from pastwise.service.worker import SPILL
 
 if TYPE_CHECKING:
     from pastwise.service.store.base import Store
+    from pastwise.service.store.rows import VersionRow
 
 DECISIONS = "decisions.parquet"
 POLICY = "policy.safetensors"
@@ -152,7 +153,7 @@ FEWEST_SAMPLES = 40
 
 def evaluate(arguments: Evaluate, control: Control) -> Result:
     """Whether a version is better than what was done."""
-    learner = _learner(arguments.version, control)
+    learner = _learner(_stored(arguments.version), control)
     with _collected_warnings() as messages:
         judged_by = _judged_by(arguments, learner, control)
         done = 0
@@ -166,7 +167,6 @@ def evaluate(arguments: Evaluate, control: Control) -> Result:
         options: dict[str, Any] = {
             "horizon": arguments.horizon,
             "seed": arguments.seed,
-            "learned_from_log": None if arguments.decisions is None else False,
             "should_stop": control.should_stop,
             "threads": 1,
         }
@@ -202,7 +202,11 @@ def _judged_by(
 
 
 class Learn(Arguments):
-    """Make a new policy file from a version and the decisions since."""
+    """Make a new policy file from a version and the decisions since.
+
+    Decisions count from the time at which the version was added, unless ``since`` is given: the
+    version may have been learned from earlier ones, which must not count twice.
+    """
 
     version: Version
     decisions: Decisions
@@ -210,15 +214,19 @@ class Learn(Arguments):
 
 def learn(arguments: Learn, control: Control) -> Result:
     """A policy learned from the counts of a version and of what followed its decisions."""
-    learner = _learner(arguments.version, control)
+    row = _stored(arguments.version)
+    learner = _learner(row, control)
     own = learner.counts_
     if own.tasks is not None or own.decay is not None:
         raise ParameterError(
             "this policy was learned from a log of several tasks, or with weights that fall with "
             "age, and decisions have neither; add decisions.parquet to the log and learn again"
         )
+    decisions = arguments.decisions
+    if decisions.since is None:
+        decisions = msgspec.structs.replace(decisions, since=row.at)
     with _collected_warnings() as messages:
-        reading = _decided(arguments.decisions, learner, control)
+        reading = _decided(decisions, learner, control)
         counts = replace(
             reading.counts,
             states=_as_in(own.states, reading.counts.states),
@@ -345,12 +353,17 @@ def _collected_warnings() -> Iterator[list[str]]:
     messages += dict.fromkeys(str(warning.message) for warning in caught)
 
 
-def _learner(version: Version, control: Control) -> TransferLearner:
-    """The policy of a version."""
+def _stored(version: Version) -> VersionRow:
+    """A version as the store has it."""
     with _opened(version.store) as store:
         row = store.version(version.policy, version.version)
     if row is None:
         raise ParameterError(f"policy {version.policy!r} has no version {version.version}")
+    return row
+
+
+def _learner(row: VersionRow, control: Control) -> TransferLearner:
+    """The policy of a version."""
     path = control.folder / "version.safetensors"
     path.write_bytes(row.artefact)
     try:

@@ -367,7 +367,10 @@ class EvaluationRequest(Request):
 
 
 class LearnRequest(Request):
-    """Make a new version from the counts of a version and the outcomes since ``since``."""
+    """Make a new version from the counts of a version and of decisions since ``since``.
+
+    By default these are the decisions since the version was added, so that none counts twice.
+    """
 
     version: int | None = None
     since: str | None = None
