@@ -202,6 +202,12 @@ def test_a_database_that_dies_under_load_loses_nothing(
         require_durable(load, stored)
         require_equal_replay(server)
 
+        # A service that nobody uses notices, too, and still ends in order.
+        postgres.kill()
+        wait_until(lambda: not server.is_ready())
+        assert server.stop() == 0
+        postgres.start()
+
 
 # Helpers.
 

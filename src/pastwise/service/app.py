@@ -75,6 +75,7 @@ class Service:
         self.uploads = settings.data / "uploads"
         self.store_address = settings.store_address
         self._care: asyncio.Task[None] | None = None
+        self._is_swept = True
         self._background: set[asyncio.Task[None]] = set()
 
     # Start and stop
@@ -166,7 +167,9 @@ class Service:
                     await self._note_use()
                 if beat % RETENTION_SECONDS == 60:
                     self.in_background(self.retain())
+                self._is_swept = True
             except Exception as error:  # the store may be away for a while
+                self._is_swept = False
                 self.journal.event(
                     "error", "sweep-failed", error=type(error).__name__, detail=str(error)
                 )
@@ -238,6 +241,7 @@ class Service:
             **self.engine.checks(),
             "disk": usage.free >= least_free * usage.total,
             "commits": not is_waiting or since_commit < slowest_commit,
+            "sweep": self._is_swept,
         }
         return HealthView("ok" if all(checks.values()) else "failing", checks)
 
