@@ -99,6 +99,21 @@ def test_held_out_reads_a_wheel_and_writes_tables(
     assert content["settings"]["splits"] == 2
 
 
+def test_change_writes_cases_and_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "results"
+    options = ["--family", "ring", "--systems", "1", "--outcomes", "200", "--out", str(out)]
+    assert call(monkeypatch, "study", "change", *options) == 0
+    assert {path.name for path in out.iterdir()} == {"cases.csv", "change.json", "change.md"}
+    assert (out / "change.md").read_text() in capsys.readouterr().out
+    with (out / "cases.csv").open() as file:
+        cases = list(csv.DictReader(file))
+    assert {case["kind"] for case in cases} == {"nothing", "everything", "an action", "a row"}
+    assert {case["records"] for case in cases} == {"40", "400", "4000"}
+    assert json.loads((out / "change.json").read_text())["settings"]["outcomes"] == 200
+
+
 def test_held_out_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -49,7 +49,7 @@ class RowForecast(NamedTuple):
 class OutcomeForecast:
     """Utilities of outcomes, and what a log predicts for them.
 
-    Rows are computed when they are first asked for, and remembered.
+    Rows are computed when they are first needed, and remembered.
 
     Parameters
     ----------
