@@ -180,6 +180,7 @@ def test_audit_trail_names_who_and_what(service: InProcess) -> None:
 
 
 def test_health_and_metrics(service: InProcess) -> None:
+    service.decide()
     assert service.call("GET", "/livez", token=None).json()["status"] == "ok"
     ready = service.call("GET", "/readyz", token=None)
     assert ready.status_code == 200
