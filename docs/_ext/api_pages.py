@@ -28,6 +28,8 @@ PACKAGES = (
     "data",
     "report",
     "studies",
+    "service.client",
+    "service.types",
     "errors",
 )
 """From what a user meets first to what is inside; the command line has a page of its own."""
