@@ -149,7 +149,7 @@ def test_tables() -> None:
         [EFFECT, "2,000", "1,200", *["none in 2,000"] * 4],
     ]
     cells = {(row[0], row[1]): row[2] for row in result.delay_table(1e6)[1:]}
-    assert cells["a row", "0.1 to 0.3"] == "50%, 40"
+    assert cells["a row", "0.1 to 0.3"] == "1 of 2: 40"
     assert cells["a row", "0.3 to 1"] == ""
     assert {row[0] for row in result.delay_table(1e4)[1:]} == set(KINDS[1:])
     assert "| 1,200 |" in result.page()

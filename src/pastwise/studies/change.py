@@ -399,7 +399,7 @@ class ChangeResult:
         return rows
 
     def delay_table(self, run_length: float) -> list[list[str]]:
-        """Share of changes that were found and median delay, by kind, size and length of log.
+        """Changes that were found and median delay, by kind, size and length of log.
 
         Systems with hidden types are left out, and those with an alarm before the change.
         """
@@ -429,8 +429,8 @@ class ChangeResult:
         for length in (RUN_LENGTHS[2], RUN_LENGTHS[-1]):
             header, *rows = self.delay_table(length)
             lines += [
-                f"Changes found with a run length of {length:,.0f}: share, and median number of "
-                "outcomes until then.",
+                f"Changes found with a run length of {length:,.0f}, and median number of "
+                "outcomes until then, if half of them were.",
                 "",
                 *markdown_table(header, rows),
                 "",
@@ -475,11 +475,11 @@ def _per_alarm(cases: Sequence[Case], place: int) -> str:
 
 
 def _delay(found: Sequence[int | None]) -> str:
-    """Share of changes found, and the median delay where more than half were."""
+    """How many of the changes were found, and the median delay if half of them were."""
     if not found:
         return ""
     delays = sorted(inf if delay is None else delay for delay in found)
-    share = sum(delay < inf for delay in delays) / len(delays)
+    number = sum(delay < inf for delay in delays)
     median = float(np.quantile(delays, 0.5, method="inverted_cdf"))
-    text = f"{median:,.0f}" if median < inf else "-"
-    return f"{share:.0%}, {text}"
+    found_of_all = f"{number} of {len(delays)}"
+    return f"{found_of_all}: {median:,.0f}" if median < inf else found_of_all
