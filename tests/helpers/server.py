@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Self
 
@@ -141,13 +142,18 @@ def free_port() -> int:
     return port
 
 
-def write_policy(path: Path, method: str = "TL") -> Path:
+def write_policy(path: Path) -> Path:
     """A policy file of the thermostat."""
-    goal = pw.Goal(prefer={"comfortable": 1, "warm": 0.5})
-    learner = pw.TransferLearner(goal, method=method)
-    learner.fit(str(LOG), state="room", action="did", episode="day", time="hour")
-    learner.save(path)
+    learner().save(path)
     return path
+
+
+@cache
+def learner() -> pw.TransferLearner:
+    """The thermostat's policy, which learns with every outcome."""
+    goal = pw.Goal(prefer={"comfortable": 1, "warm": 0.5})
+    learned = pw.TransferLearner(goal, method="TL")
+    return learned.fit(str(LOG), state="room", action="did", episode="day", time="hour")
 
 
 def deploy(client: Client, file: Path, settings: PolicySettings | None = None) -> None:

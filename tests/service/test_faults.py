@@ -209,7 +209,45 @@ def test_a_database_that_dies_under_load_loses_nothing(
         postgres.start()
 
 
+def test_a_standby_takes_over_from_a_leader_that_is_killed(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    url = postgres.url()
+    leader = Server(tmp_path / "leader", "--database", url, "--public-url", "http://one.example")
+    standby = Server(tmp_path / "standby", "--database", url)
+    with leader, standby:
+        with leader.client() as client:
+            deploy(client, write_policy(tmp_path / "policy.safetensors"))
+        with Load(leader.url, leader.token) as load:
+            wait_until(lambda: standby_refuses(standby))
+            wait_until(lambda: len(load.outcomes) > 20)
+            leader.kill()
+
+            # The standby goes on where the leader was.
+            with standby.client(retries=12) as client:
+                decision = client.decide(POLICY, "cool")
+                client.outcome(decision.decision_id, "warm")
+            standby.stop()
+            leader.start()
+
+        with psycopg.connect(url) as connection:
+            stored = Stored.read(lambda sql: connection.execute(sql.encode()).fetchall())
+        require_durable(load, stored)
+        assert stored.outcomes[decision.decision_id].next_state == "warm"
+        require_equal_replay(leader)
+
+
 # Helpers.
+
+
+def standby_refuses(standby: Server) -> bool:
+    """Whether a standby knows the policy, and names who leads it."""
+    try:
+        with standby.client(retries=0) as client:
+            client.decide(POLICY, "cool")
+    except ServiceError as error:
+        return error.members.get("leader") == "http://one.example"
+    return False
 
 
 def wait_until(is_true: Callable[[], bool], patience: float = 60.0) -> None:
