@@ -146,6 +146,19 @@ def test_options_that_cannot_be_served(shell: Shell, tmp_path: Path) -> None:
     assert other.code == 2
     assert "--token-file" in other.err
     assert "--data" in shell("serve").err
+    for option, value in {
+        "--database": "mysql://x",
+        "--host-name": "decide.example:80",
+        "--allow-origin": "pages.example",
+        "--public-url": "decide.example",
+    }.items():
+        refused = shell("serve", *data, option, value)
+        assert refused.code == 2
+        assert value in refused.err
+    (tmp_path / "file").write_text("")
+    no_folder = shell("serve", "--data", str(tmp_path / "file"), "--listen", "127.0.0.1:0")
+    assert no_folder.code == 2
+    assert "cannot make the folder" in no_folder.err
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -13,12 +15,34 @@ from pastwise.errors import MissingDependencyError
 OK = 0
 MIB = 1024 * 1024
 
+HOST_NAME = r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]"
+ORIGIN = r"https?://[^/\s?#]+"
+URL = r"https?://\S+"
+DATABASE = r"postgres(ql)?://.*"
+
+
+def matching(pattern: str, example: str) -> Callable[..., str | tuple[str, ...] | None]:
+    """A check of an option's values, which says what they look like."""
+
+    def check(
+        context: click.Context, option: click.Parameter, value: str | tuple[str, ...] | None
+    ) -> str | tuple[str, ...] | None:
+        values = (value,) if isinstance(value, str) else value or ()
+        for text in values:
+            if not re.fullmatch(pattern, text):
+                raise click.BadParameter(f"{text!r} is not of the form {example}.")
+        return value
+
+    return check
+
+
 data_option = click.option(
     "--data", type=File, required=True, help="Folder of the store, of uploads and of the token."
 )
 database_option = click.option(
     "--database",
     metavar="URL",
+    callback=matching(DATABASE, "postgresql://user@host/name"),
     help="PostgreSQL database for the store, such as postgresql://user@host/name; by default "
     "SQLite in the folder.",
 )
@@ -47,6 +71,7 @@ database_option = click.option(
     "--host-name",
     "host_names",
     multiple=True,
+    callback=matching(HOST_NAME, "decide.example.org, without a port"),
     help="Name that clients may call the service by, besides localhost.",
 )
 @click.option(
@@ -54,11 +79,13 @@ database_option = click.option(
     "allow_origins",
     multiple=True,
     metavar="ORIGIN",
+    callback=matching(ORIGIN, "https://pages.example.org"),
     help="Web pages of this origin may call the service with a token.",
 )
 @click.option(
     "--public-url",
     metavar="URL",
+    callback=matching(URL, "https://decide.example.org"),
     help="Address of this process that others name to clients while it leads (PostgreSQL).",
 )
 @click.option(

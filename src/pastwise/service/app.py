@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Literal, ParamSpec, TypeVar
 
-from pastwise.errors import StoreError
+from pastwise.errors import FileError, StoreError
 from pastwise.service import uploads
 from pastwise.service.core import wall_clock_ms
 from pastwise.service.engine import Engine
@@ -83,7 +83,11 @@ class Service:
     async def start(self) -> None:
         """Open the store, replay what is in it, and begin to serve."""
         began = time.monotonic()
-        self.settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = self.settings.data
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(f"cannot make the folder {folder}: {error.strerror}") from error
         uploads.remove_partial(self.uploads)
         self.store = await asyncio.to_thread(open_store, self.store_address)
         try:
