@@ -2,7 +2,7 @@ r"""Has the world changed? A sequential test on outcomes as they come in.
 
 **Null hypothesis.** The probabilities of the next states have not changed since the log was made.
 They are not known exactly. The row of a state s and an action a has as its prior a mixture of
-Dirichlet distributions with masses :math:`m_1, m_2, \dots` in records and the mean
+Dirichlet distributions with masses :math:`m_1, m_2, \ldots` in records and the mean
 :math:`b_{sa}` of `models.belief`; the records of the row in the log make its posterior. What comes
 next is predicted by the *long memory*, the records of the log and all outcomes since:
 

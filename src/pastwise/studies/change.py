@@ -106,7 +106,7 @@ class Loop:
 
     Parameters
     ----------
-    system : System
+    system : synthetic.System
         May be exchanged for another one with the same states and actions.
     rows : LiveRows
         The policy.
