@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pastwise.service.changes import News
-from pastwise.service.metrics import Metrics
+from pastwise.service.metrics import Metrics, Number
 from pastwise.service.monitor import PolicyMonitor
 
 
@@ -20,6 +20,7 @@ class Meter:
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
+        self._decisions: dict[tuple[str, int, str], Number] = {}
         self._decision_seconds = metrics.decision_seconds.child()
         self._commit_seconds = metrics.commit_seconds.child()
         self._commit_batch = metrics.commit_batch.child()
@@ -33,8 +34,13 @@ class Meter:
             self._closed(policy, news.body)
 
     def _decided(self, policy: str, body: Mapping[str, Any]) -> None:
-        version = body["policy_version"]
-        self._metrics.decisions.add(policy=policy, version=version, mode=body["mode"])
+        key = (policy, body["policy_version"], body["mode"])
+        number = self._decisions.get(key)
+        if number is None:
+            _, version, mode = key
+            number = self._metrics.decisions.child(policy=policy, version=version, mode=mode)
+            self._decisions[key] = number
+        number.add()
         if body["weak"]:
             self._metrics.weak_decisions.add(policy=policy)
 
