@@ -78,6 +78,14 @@ async def test_a_decision_in_shadow_is_not_learned_after_going_live(tmp_path: Pa
         assert (await bench.outcome(decision)).status == "recorded"
 
 
+async def test_nothing_is_learned_in_shadow_of_earlier_decisions_either(tmp_path: Path) -> None:
+    async with room_engine(tmp_path) as bench:
+        decision = await bench.decide("cold")
+        await bench.change(mode="shadow")
+
+        assert (await bench.outcome(decision)).status == "recorded"
+
+
 async def test_an_outcome_of_another_version_is_only_recorded(tmp_path: Path) -> None:
     async with room_engine(tmp_path) as bench:
         decision = await bench.decide("cold")

@@ -18,12 +18,9 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    Bundle,
     RuleBasedStateMachine,
-    consumes,
     initialize,
     invariant,
-    multiple,
     precondition,
     rule,
 )
@@ -43,6 +40,8 @@ from pastwise.service.types import (
 from tests.helpers.engines import ACTIONS, ROOM, STATES, Clock, room_file
 
 WINDOW = 60
+SECONDS = [0, WINDOW // 2, WINDOW, WINDOW + 1]
+PLACES = st.integers(0, 9)
 Result = TypeVar("Result")
 
 
@@ -69,12 +68,16 @@ class Decided:
 class Model:
     """What should be true of the service."""
 
-    decisions: dict[str, Decided] = field(default_factory=dict)
-    by_key: dict[str, tuple[str, str]] = field(default_factory=dict)
+    decisions: list[Decided] = field(default_factory=list)
+    by_key: dict[str, Decided] = field(default_factory=dict)
     learned: dict[int, list[tuple[str, str, str]]] = field(default_factory=lambda: {1: [], 2: []})
     version: int = 1
     mode: str = "live"
     waits: bool = False
+
+    def at(self, place: int) -> Decided:
+        """One of the decisions, counted from the last."""
+        return self.decisions[-1 - place % len(self.decisions)]
 
     def learns(self, decided: Decided) -> bool:
         """Whether an outcome of a decision is learned now."""
@@ -88,8 +91,6 @@ class Model:
 
 class Service(RuleBasedStateMachine):
     """An engine on a real store, step by step."""
-
-    ids = Bundle("ids")
 
     def __init__(self) -> None:
         super().__init__()
@@ -109,10 +110,12 @@ class Service(RuleBasedStateMachine):
         await engine.start()
         return engine
 
-    @initialize()
-    def make_policy(self) -> None:
+    @initialize(waits=st.booleans())
+    def make_policy(self, waits: bool) -> None:
         """A policy with two versions."""
-        given = PolicySettings(mode="live", outcome_due_s=WINDOW)
+        delay: Any = "window" if waits else "none"
+        given = PolicySettings(mode="live", outcome_due_s=WINDOW, learn_delay=delay)
+        self.model.waits = waits
         self.run(self.engine.create_policy(ROOM, given, "tester"))
         for number in (1, 2):
             artefact = room_file(seed=number)
@@ -120,49 +123,70 @@ class Service(RuleBasedStateMachine):
 
     # Deciding.
 
-    @rule(target=ids, state=st.sampled_from(STATES[:3]))
-    def decide(self, state: str) -> str:
-        """A decision without a key."""
+    @rule(
+        state=st.sampled_from(STATES[:3]),
+        taken=st.none() | st.sampled_from(ACTIONS),
+        seconds=st.sampled_from(SECONDS),
+        next_state=st.none() | st.sampled_from(STATES),
+    )
+    def decide(self, state: str, taken: str | None, seconds: int, next_state: str | None) -> None:
+        """A decision, and perhaps what was done and what followed after some time."""
         request = DecideRequest(state=state)
         view, replayed = self.run(self.engine.decide(ROOM, request, "tok", None))
         assert not replayed
-        return self.decided(view, state)
+        decided = self.decided(view, state)
+        if taken is not None:
+            self.take_for(decided, taken)
+        self.clock.pass_seconds(seconds)
+        if next_state is not None:
+            self.report_for(decided, next_state)
 
-    @rule(target=ids, state=st.sampled_from(STATES[:2]), key=st.sampled_from("abc"))
-    def decide_with_key(self, state: str, key: str) -> Any:
+    @rule(state=st.sampled_from(STATES[:2]), key=st.sampled_from("abc"))
+    def decide_with_key(self, state: str, key: str) -> None:
         """A decision with a key, new or used before."""
         request = DecideRequest(state=state)
-        known = self.model.by_key.get(key)
-        if known is None:
-            view, replayed = self.run(self.engine.decide(ROOM, request, "tok", key))
-            assert not replayed
-            self.model.by_key[key] = (state, view.decision_id)
-            return self.decided(view, state)
-        first_state, first_id = known
-        if first_state == state:
-            view, replayed = self.run(self.engine.decide(ROOM, request, "tok", key))
-            assert replayed
-            assert view == self.model.decisions[first_id].view
+        call = self.engine.decide(ROOM, request, "tok", key)
+        first = self.model.by_key.get(key)
+        if first is not None and first.state != state:
+            self.refuses("idempotency-key-reused", call)
+            return
+        view, replayed = self.run(call)
+        assert replayed == (first is not None)
+        if first is None:
+            self.model.by_key[key] = self.decided(view, state)
         else:
-            self.refuses("idempotency-key-reused", self.engine.decide(ROOM, request, "tok", key))
-        return multiple()
+            assert view == first.view
 
-    def decided(self, view: DecisionView, state: str) -> str:
+    def decided(self, view: DecisionView, state: str) -> Decided:
         """Keep a decision in the model."""
         model = self.model
         assert (view.policy_version, view.mode) == (model.version, model.mode)
         assert view.evidence == len(model.learned[model.version])
         due = self.clock.now + WINDOW * 1000
-        model.decisions[view.decision_id] = Decided(view, state, due)
-        return view.decision_id
+        decided = Decided(view, state, due)
+        model.decisions.append(decided)
+        return decided
 
     # What follows.
 
-    @rule(decision=ids, next_state=st.sampled_from(STATES))
-    def report(self, decision: str, next_state: str) -> None:
+    @precondition(lambda self: self.model.decisions)
+    @rule(place=PLACES, next_state=st.sampled_from(STATES))
+    def report(self, place: int, next_state: str) -> None:
         """An outcome: the first, the same again, another one, a late one."""
-        decided = self.model.decisions[decision]
-        call = self.engine.outcome(decision, OutcomeRequest(next_state=next_state), "tok")
+        self.report_for(self.model.at(place), next_state)
+
+    @precondition(lambda self: self.model.decisions)
+    @rule(place=PLACES)
+    def report_again(self, place: int) -> None:
+        """The same outcome again."""
+        decided = self.model.at(place)
+        if decided.next_state is not None:
+            self.report_for(decided, decided.next_state)
+
+    def report_for(self, decided: Decided, next_state: str) -> None:
+        """An outcome of a decision."""
+        request = OutcomeRequest(next_state=next_state)
+        call = self.engine.outcome(decided.view.decision_id, request, "tok")
         if decided.status == "cancelled":
             self.refuses("decision-cancelled", call)
             return
@@ -190,20 +214,26 @@ class Service(RuleBasedStateMachine):
         decided.answer = (decided.status, len(self.model.learned[self.model.version]))
         assert (view.status, view.evidence) == decided.answer
 
-    @rule(decision=ids, action=st.sampled_from(ACTIONS))
-    def take(self, decision: str, action: str) -> None:
+    @precondition(lambda self: self.model.decisions)
+    @rule(place=PLACES, action=st.sampled_from(ACTIONS))
+    def take(self, place: int, action: str) -> None:
         """Another action was taken."""
-        decided = self.model.decisions[decision]
-        call = self.engine.taken(decision, TakenRequest(action=action, by="me"), "tester")
+        self.take_for(self.model.at(place), action)
+
+    def take_for(self, decided: Decided, action: str) -> None:
+        """Another action was taken than a decision said."""
+        request = TakenRequest(action=action, by="me")
+        call = self.engine.taken(decided.view.decision_id, request, "tester")
         if self.is_changeable(decided, call):
             assert self.run(call).taken == action
             decided.taken = action
 
-    @rule(decision=consumes(ids))
-    def cancel(self, decision: str) -> None:
+    @precondition(lambda self: self.model.decisions)
+    @rule(place=PLACES)
+    def cancel(self, place: int) -> None:
         """Nothing was done."""
-        decided = self.model.decisions[decision]
-        call = self.engine.cancel(decision, "tester")
+        decided = self.model.at(place)
+        call = self.engine.cancel(decided.view.decision_id, "tester")
         if decided.status == "cancelled" or self.is_changeable(decided, call):
             assert self.run(call).status == "cancelled"
             decided.status = "cancelled"
@@ -224,16 +254,11 @@ class Service(RuleBasedStateMachine):
 
     # Time.
 
-    @rule(seconds=st.sampled_from([1, WINDOW // 2, WINDOW, WINDOW + 1]))
-    def wait(self, seconds: int) -> None:
-        """Let time pass."""
-        self.clock.pass_seconds(seconds)
-
     @rule()
     def sweep(self) -> None:
         """Close what is due."""
         number = 0
-        due = [each for each in self.model.decisions.values() if each.due < self.clock.now]
+        due = [each for each in self.model.decisions if each.due < self.clock.now]
         for decided in sorted(due, key=lambda each: each.due):
             if decided.status == "open":
                 decided.status = "missing"
@@ -282,15 +307,22 @@ class Service(RuleBasedStateMachine):
     @invariant()
     def statuses_agree(self) -> None:
         """Every decision has the status that the model says."""
-        for decision, decided in self.model.decisions.items():
-            row = self.engine.store.decision(decision)
+        for decided in self.model.decisions:
+            row = self.engine.store.decision(decided.view.decision_id)
             assert row is not None
             assert (row.status, row.taken) == (decided.status, decided.taken)
 
     def teardown(self) -> None:
-        """At the end: the rule of the version in use, and the replay of everything."""
+        """At the end: the rules of both versions, and the replay of everything."""
         try:
             if self.model.decisions:
+                self.clock.pass_seconds(WINDOW + 1)
+                self.sweep()
+                self.statuses_agree()
+                self.rules_agree()
+                self.crash()
+                self.rules_agree()
+                self.roll_back(3 - self.model.version)
                 self.rules_agree()
                 assert self.run(self.engine.replay(ROOM)).equal
             self.run(self.engine.stop())
@@ -311,4 +343,4 @@ class Service(RuleBasedStateMachine):
 
 
 TestService = Service.TestCase
-TestService.settings = settings(max_examples=20, stateful_step_count=40, deadline=None)
+TestService.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
