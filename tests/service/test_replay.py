@@ -236,6 +236,26 @@ def test_a_snapshot_that_does_not_fit_stops_the_start(store: Store, tmp_path: Pa
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("version", [1, 2])
+async def test_snapshots_of_two_versions_at_one_event_are_compared(
+    tmp_path: Path, version: int
+) -> None:
+    async with room_engine(tmp_path) as bench:
+        await bench.outcome(await bench.decide("cold"))
+        await bench.engine.add_version(ROOM, room_file(seed=1), b"other", "", "tester")
+        await bench.change(version=2)
+    async with opened(tmp_path):
+        pass  # the end makes a snapshot of the second version, too
+    sql = "update snapshot set hash = x'00' where seq = 4 and version = ?"
+    tamper(tmp_path, sql, version)
+    with closing(open_store(tmp_path)) as store:
+        view = replay(store, ROOM, 1)
+
+    assert not view.equal
+    assert f"version {version}, event 4" in str(view.difference)
+
+
+@pytest.mark.anyio
 async def test_an_engine_does_not_start_on_a_history_that_differs(tmp_path: Path) -> None:
     async with room_engine(tmp_path) as bench:
         await bench.decide("cold")

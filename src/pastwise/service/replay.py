@@ -162,11 +162,11 @@ class Replay:
 
         # Snapshots to compare with, and those to begin with where the beginning is gone.
         has_removals = bool(store.removals(policy))
-        self._snapshots: dict[int, SnapshotRow] = {}
+        self._snapshots: dict[int, list[SnapshotRow]] = {}
         self._first: dict[int, SnapshotRow] = {}
         for row in store.versions(policy):
             for snapshot in store.snapshots(policy, row.version):
-                self._snapshots[snapshot.seq] = snapshot
+                self._snapshots.setdefault(snapshot.seq, []).append(snapshot)
                 if has_removals:
                     self._first.setdefault(row.version, snapshot)
 
@@ -184,8 +184,7 @@ class Replay:
                 first = self._first.get(item.version)
                 if first is None or item.seq > first.seq:
                     apply(self._policy, version, item)
-            snapshot = self._snapshots.get(item.seq)
-            if snapshot is not None:
+            for snapshot in self._snapshots.get(item.seq, ()):
                 compare_snapshot(self.version(snapshot.version), snapshot)
             self.events += 1
             if on_step is not None and self.events % STEP == 0:
