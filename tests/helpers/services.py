@@ -39,12 +39,12 @@ class InProcess:
     """
 
     def __init__(self, folder: Path, **changes: Any) -> None:
-        settings = ServerSettings(data=folder, port=80, rates=QUICK, worker_niceness=0)
+        defaults = ServerSettings(data=folder, port=80, rates=QUICK, worker_niceness=0)
+        settings = replace(defaults, **changes)
         self.clock = Clock()
         self.journal = io.StringIO()
-        self.service = Service(
-            replace(settings, **changes), Journal(self.journal, sample_above=10**9), self.clock
-        )
+        journal = Journal(self.journal, log_data=settings.log_data, sample_above=10**9)
+        self.service = Service(settings, journal, self.clock)
         self.app = make_app(self.service)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)

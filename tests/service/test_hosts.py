@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -156,3 +157,28 @@ def test_labels_stay_out_of_the_journal(tmp_path: Path) -> None:
         journal = service.journal.getvalue()
     assert "/v1/policies/{policy}/decide" in journal
     assert "private" not in journal
+    assert "cold" not in journal
+
+
+def test_labels_are_in_the_journal_on_request(tmp_path: Path) -> None:
+    with InProcess(tmp_path, log_data=True) as service:
+        service.with_policy()
+        decision = service.decide("cold")
+        path = f"/v1/decisions/{decision['decision_id']}/outcome"
+        service.call("POST", path, {"next_state": "mild"})
+        lines = [json.loads(line) for line in service.journal.getvalue().splitlines()]
+    [made] = [line for line in lines if line["event"] == "decision"]
+    assert made["state"] == "cold"
+    assert made["action"] == decision["action"]
+    [came] = [line for line in lines if line["event"] == "outcome"]
+    assert came["next_state"] == "mild"
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7"])
+def test_the_address_that_it_listens_on_is_a_name_unless_it_is_all(
+    tmp_path: Path, host: str
+) -> None:
+    with InProcess(tmp_path, host=host) as service:
+        shown = service.service.settings.host_in_url
+        answer = service.call("GET", "/livez", headers={"Host": f"{shown}:8765"})
+    assert answer.status_code == (200 if host == "192.0.2.7" else 403)

@@ -10,7 +10,7 @@ import asyncio
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import Literal, ParamSpec, TypeVar
 
@@ -114,7 +114,7 @@ class Service:
             niceness=self.settings.worker_niceness,
             journal=self.journal,
         )
-        self.engine = Engine(self.store, self.clock, self.metrics, self.stream.publish)
+        self.engine = Engine(self.store, self.clock, self.metrics, self._publish)
         await self.engine.start()
 
     def begin_to_stop(self) -> None:
@@ -142,6 +142,12 @@ class Service:
         """Refuse requests before the start and after the stop."""
         if self.state != "ready":
             raise Problem(self.state, headers={"Retry-After": "1"})
+
+    def _publish(self, policy: str, kind: str, body: Mapping[str, object]) -> None:
+        """Show what happened to those who follow; write it down where that was requested."""
+        self.stream.publish(policy, kind, body)
+        if self.settings.log_data:
+            self.journal.event("info", kind, **{**body, "policy": policy})
 
     def in_background(self, work: Coroutine[None, None, None]) -> None:
         """Do something that no request waits for; a failure goes to the journal."""

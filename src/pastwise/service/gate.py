@@ -52,7 +52,9 @@ SECURITY: Headers = (
 """Headers of every answer. Answers are data: nothing in them may run or be framed."""
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+EVERYWHERE = frozenset({"0.0.0.0", "[::]"})
+"""Addresses to listen on that are no names: browsers let any page call 0.0.0.0."""
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]@/\s]+)(?::\d{1,5})?")
@@ -102,8 +104,7 @@ class Gate:
         self._numbers = itertools.count(1)
 
         settings = service.settings
-        listening = f"[{settings.host}]" if ":" in settings.host else settings.host
-        names = (*LOCAL_NAMES, listening, *settings.host_names)
+        names = {*LOCAL_NAMES, settings.host_in_url, *settings.host_names} - EVERYWHERE
         self._hosts = frozenset(name.lower() for name in names)
         self._origins = frozenset(origin.lower() for origin in settings.allow_origins)
         self._known_hosts: set[bytes] = set()

@@ -111,8 +111,12 @@ class ServerSettings:
     @property
     def url(self) -> str:
         """The address that the service listens on."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}"
+        return f"http://{self.host_in_url}:{self.port}"
+
+    @property
+    def host_in_url(self) -> str:
+        """The host as addresses have it: IPv6 in brackets."""
+        return f"[{self.host}]" if ":" in self.host else self.host
 
 
 def is_loopback(host: str) -> bool:
