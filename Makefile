@@ -3,17 +3,24 @@ BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable
 LOG := examples/thermostat/log.csv
 
-.PHONY: demo test coverage test-minimum fuzz lint docs bench clean
+# The page of the workbench. Node is needed to build it, not to use it.
+PAGE := src/pastwise/workbench/static/index.html
+PAGE_SOURCES := $(shell find frontend -name node_modules -prune -o -type f -print)
+NPM := $(shell command -v npm)
+NO_NODE := Node is missing, so the page of the workbench is neither built nor tested: install Node 20.19
 
-demo: .venv/demo
+.PHONY: demo frontend test-frontend test coverage test-minimum fuzz lint docs bench clean
+
+demo: .venv/demo frontend
 	$(BIN)/pastwise validate $(LOG) --state room --action did --episode day --time hour
 	$(BIN)/pastwise learn $(LOG) --state room --action did --episode day --time hour \
 		--goal examples/thermostat/goal.toml --no-verdict --output thermostat.safetensors
 	$(BIN)/pastwise explain thermostat.safetensors cool heat
 	$(BIN)/pastwise evaluate thermostat.safetensors $(LOG)
 	$(BIN)/pastwise reproduce
+	@echo "Open the workbench on this log: $(BIN)/pastwise workbench $(LOG)"
 
-test: lint
+test: lint test-frontend
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2
 
 # The same tests with the share of code that they run; measuring it takes several times as long.
@@ -44,6 +51,24 @@ $(MINIMUM)/ready: pyproject.toml constraints.txt
 		--resolution lowest-direct --editable '.[minimum]'
 	@touch $@
 
+ifeq ($(NPM),)
+frontend test-frontend:
+	@echo "$(NO_NODE) or later." >&2
+else
+frontend: $(PAGE)
+
+test-frontend: $(PAGE) .venv/ready
+	cd frontend && npm run --silent check
+	cd frontend && npm run --silent test
+endif
+
+$(PAGE): frontend/node_modules/ready $(PAGE_SOURCES)
+	cd frontend && npm run --silent build -- --logLevel warn
+
+frontend/node_modules/ready: frontend/package.json frontend/package-lock.json
+	cd frontend && npm ci --silent
+	@touch $@
+
 lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -58,10 +83,10 @@ bench: .venv/ready
 	$(INSTALL) '.[bench]'
 	$(BIN)/python -m benchmarks
 
-# The demo needs the runtime and figures only; everything else needs the tools as well.
+# The demo needs the runtime, figures and the workbench only; everything else needs the tools as well.
 .venv/demo: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(INSTALL) '.[plot]'
+	$(INSTALL) '.[plot,workbench]'
 	@touch $@
 
 .venv/ready: pyproject.toml constraints.txt
@@ -70,4 +95,5 @@ bench: .venv/ready
 	@touch $@ .venv/demo
 
 clean:
+	rm -rf frontend/node_modules src/pastwise/workbench/static
 	rm -rf .venv .venv-minimum docs/_build docs/reference/api reproduction thermostat.safetensors

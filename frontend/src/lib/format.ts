@@ -1,0 +1,207 @@
+/**
+ * Numbers, times and names as a page shows them: tabular figures, a proper minus, three decimals.
+ * Exact values go to the clipboard and to exports.
+ */
+
+const MINUS = "−";
+const MISSING = "–";
+
+type Maybe = number | null | undefined;
+
+function isMissing(value: Maybe): value is null | undefined {
+  return value === null || value === undefined || Number.isNaN(value);
+}
+
+/** A number with fixed decimals: 0.504, −2.800. */
+export function num(value: Maybe, digits = 3): string {
+  if (isMissing(value)) {
+    return MISSING;
+  }
+  const text = Math.abs(value).toFixed(digits);
+  const isZero = Number(text) === 0;
+  return value < 0 && !isZero ? MINUS + text : text;
+}
+
+/** A probability: .606, <.001, >.999; 0 and 1 only where they are exact. */
+export function prob(value: Maybe): string {
+  if (isMissing(value)) {
+    return MISSING;
+  }
+  if (value <= 0) {
+    return "0";
+  }
+  if (value >= 1) {
+    return "1";
+  }
+  if (value < 0.0005) {
+    return "<.001";
+  }
+  if (value > 0.9995) {
+    return ">.999";
+  }
+  return value.toFixed(3).replace(/^0\./, ".").replace(/^1\.000$/, ">.999");
+}
+
+/** A difference with its sign: +0.093, −0.020. */
+export function signed(value: Maybe, digits = 3): string {
+  if (isMissing(value)) {
+    return MISSING;
+  }
+  const text = Math.abs(value).toFixed(digits);
+  if (Number(text) === 0) {
+    return text;
+  }
+  return (value < 0 ? MINUS : "+") + text;
+}
+
+/** Two ends: 0.076 to 0.111, or with signs +0.076 to +0.111. */
+export function range(low: number, high: number, digits = 3, withSign = false): string {
+  const write = withSign ? signed : num;
+  return `${write(low, digits)} to ${write(high, digits)}`;
+}
+
+/** A whole number with separators: 92,546. */
+export function int(value: Maybe): string {
+  return isMissing(value) ? MISSING : Math.round(value).toLocaleString("en-US");
+}
+
+/** A share as per cent: 28 %; small shares that are not zero are "<1 %". */
+export function pct(value: Maybe, digits = 0): string {
+  if (isMissing(value)) {
+    return MISSING;
+  }
+  const smallest = 0.5 * 10 ** -digits;
+  const percent = 100 * value;
+  if (percent > 0 && percent < smallest) {
+    return `<${(10 ** -digits).toFixed(digits)} %`;
+  }
+  return `${num(percent, digits)} %`;
+}
+
+/** An amount of any size in few characters: 1,204, 69.5, 0.25, 3e−6. */
+export function short(value: Maybe): string {
+  if (isMissing(value)) {
+    return MISSING;
+  }
+  const size = Math.abs(value);
+  if (size === 0) {
+    return "0";
+  }
+  if (size >= 100) {
+    return int(value).replace("-", MINUS);
+  }
+  if (size >= 10) {
+    return num(value, 1);
+  }
+  if (size >= 0.01) {
+    return num(value, 2);
+  }
+  return value.toExponential(0).replaceAll("-", MINUS);
+}
+
+/** A size of a file: 8.2 KiB, 1.4 MiB. */
+export function bytes(value: number): string {
+  const units = ["B", "KiB", "MiB", "GiB"];
+  let size = value;
+  let unit = 0;
+  while (size >= 1024 && unit < units.length - 1) {
+    size /= 1024;
+    unit += 1;
+  }
+  const digits = unit === 0 || size >= 100 ? 0 : 1;
+  return `${size.toFixed(digits)} ${units[unit]}`;
+}
+
+/** A number with a noun: 1 row, 480 rows. */
+export function counted(value: number, noun: string, plural = `${noun}s`): string {
+  return `${int(value)} ${value === 1 ? noun : plural}`;
+}
+
+/** Names in a sentence: a, b and c; or "a, b and 5 others". */
+export function listed(names: string[], most = 5): string {
+  const shown = names.length > most ? names.slice(0, most - 1) : names;
+  const others = names.length - shown.length;
+  const parts = others > 0 ? [...shown, `${int(others)} others`] : shown;
+  if (parts.length < 2) {
+    return parts.join("");
+  }
+  return `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}`;
+}
+
+/** How long ago a time was: just now, 2 min ago, yesterday, 12 Oct. */
+export function ago(time: string, now: Date = new Date()): string {
+  const then = new Date(time);
+  const seconds = (now.getTime() - then.getTime()) / 1000;
+  if (Number.isNaN(seconds)) {
+    return MISSING;
+  }
+  if (seconds < 60) {
+    return "just now";
+  }
+  if (seconds < 3600) {
+    return `${Math.floor(seconds / 60)} min ago`;
+  }
+  if (seconds < 86400) {
+    return `${Math.floor(seconds / 3600)} h ago`;
+  }
+  if (seconds < 172800) {
+    return "yesterday";
+  }
+  return day(then, now);
+}
+
+/** A day: 12 Oct, with the year if it is another one. */
+export function day(time: Date, now: Date = new Date()): string {
+  const isThisYear = time.getFullYear() === now.getFullYear();
+  return time.toLocaleDateString("en-GB", {
+    day: "numeric",
+    month: "short",
+    year: isThisYear ? undefined : "numeric",
+  });
+}
+
+/** A time to the second: 12 Oct, 14:03:27. */
+export function moment(time: string): string {
+  const then = new Date(time);
+  return `${day(then)}, ${then.toLocaleTimeString("en-GB")}`;
+}
+
+/** Methods by the words of the pages; the paper's names go to tooltips and exports. */
+const METHODS: Record<string, string> = {
+  TL: "Similarity",
+  TL_foresight: "Planning",
+  TL_explore: "Similarity, exploring",
+  FPD_learn: "Model only",
+};
+
+export function methodName(method: string): string {
+  return METHODS[method] ?? method;
+}
+
+/** Ends and steps of an axis that holds all values, at round numbers. */
+export function axis(values: number[], wanted = 5): { min: number; max: number; ticks: number[] } {
+  const finite = values.filter(Number.isFinite);
+  const low = finite.length ? Math.min(...finite) : 0;
+  const high = finite.length ? Math.max(...finite) : 1;
+  const span = high - low || Math.abs(high) || 1;
+
+  // The step: 1, 2 or 5 times a power of ten.
+  const rough = span / wanted;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const factor = [1, 2, 5, 10].find((each) => each * power >= rough) ?? 10;
+  const step = factor * power;
+
+  const first = Math.floor(low / step + 1e-9);
+  const last = Math.max(first + 1, Math.ceil(high / step - 1e-9));
+  const ticks: number[] = [];
+  for (let index = first; index <= last; index += 1) {
+    ticks.push(Number((index * step).toPrecision(12)));
+  }
+  return { min: ticks[0] ?? 0, max: ticks.at(-1) ?? 1, ticks };
+}
+
+/** Decimals that tell the ticks of an axis apart. */
+export function tickDigits(ticks: number[]): number {
+  const step = Math.abs((ticks[1] ?? 1) - (ticks[0] ?? 0));
+  return Math.max(0, Math.min(8, -Math.floor(Math.log10(step) + 1e-9)));
+}

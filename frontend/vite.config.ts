@@ -1,0 +1,90 @@
+/// <reference types="vitest/config" />
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+
+import { svelte } from "@sveltejs/vite-plugin-svelte";
+import { defineConfig, type Plugin } from "vite";
+
+const STATIC = fileURLToPath(new URL("../src/pastwise/workbench/static", import.meta.url));
+const SERVICE = process.env.PASTWISE_SERVICE ?? "http://127.0.0.1:8765";
+const FONTS = ["inter", "jetbrains-mono"];
+const COMPRESSIBLE = /\.(html|js|css|svg|txt)$/;
+
+/** Puts the licences of the fonts next to the page. */
+function fontLicences(): Plugin {
+  return {
+    name: "font-licences",
+    apply: "build",
+    generateBundle() {
+      for (const font of FONTS) {
+        const file = new URL(
+          `./node_modules/@fontsource-variable/${font}/LICENSE`,
+          import.meta.url,
+        );
+        if (!existsSync(file)) {
+          this.error(`the font ${font} has no licence file`);
+        }
+        const source = readFileSync(file, "utf-8");
+        this.emitFile({ type: "asset", fileName: `licences/${font}.txt`, source });
+      }
+    },
+  };
+}
+
+/** Writes a .gz and a .br next to every text file, so that the server compresses nothing. */
+function precompressed(): Plugin {
+  return {
+    name: "precompressed",
+    apply: "build",
+    enforce: "post",
+    generateBundle: {
+      order: "post",
+      handler(_options, bundle) {
+        for (const [name, output] of Object.entries(bundle)) {
+          if (!COMPRESSIBLE.test(name)) {
+            continue;
+          }
+          const content = output.type === "chunk" ? output.code : output.source;
+          const bytes = Buffer.from(content);
+          const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } };
+          const gzipped = gzipSync(bytes, { level: 9 });
+          const brotlied = brotliCompressSync(bytes, quality);
+          this.emitFile({ type: "asset", fileName: `${name}.gz`, source: gzipped });
+          this.emitFile({ type: "asset", fileName: `${name}.br`, source: brotlied });
+        }
+      },
+    },
+  };
+}
+
+export default defineConfig({
+  base: "./",
+  plugins: [svelte(), fontLicences(), precompressed()],
+  build: {
+    outDir: STATIC,
+    emptyOutDir: true,
+    // The content security policy allows no data: fonts, so nothing is inlined.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    rolldownOptions: {
+      output: {
+        entryFileNames: "assets/[name]-[hash].js",
+        chunkFileNames: "assets/[name]-[hash].js",
+        assetFileNames: "assets/[name]-[hash][extname]",
+      },
+    },
+  },
+  server: {
+    host: "127.0.0.1",
+    proxy: {
+      "/v1": SERVICE,
+      "/livez": SERVICE,
+      "/readyz": SERVICE,
+      "/problems": SERVICE,
+    },
+  },
+  test: {
+    include: ["tests/**/*.test.ts"],
+  },
+});
