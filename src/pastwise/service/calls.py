@@ -29,6 +29,10 @@ JSON = b"application/json"
 PROBLEM = b"application/problem+json"
 OCTETS = "application/octet-stream"
 
+POLICY = "/v1/policies/{policy}"
+DECISION = "/v1/decisions/{id}"
+"""Addresses of a policy and of a decision."""
+
 RateKind = Literal["decide", "outcome", "write", "read"]
 Headers = tuple[tuple[bytes, bytes], ...]
 Query = TypeVar("Query", bound=Request)

@@ -6,17 +6,27 @@ import asyncio
 
 import msgspec
 
-from pastwise.service.calls import Answer, Call
+from pastwise.service.calls import (
+    DECISION,
+    POLICY,
+    Answer,
+    Call,
+    Operation,
+)
 from pastwise.service.problems import Problem, ProblemPart
+from pastwise.service.queries import (
+    DecisionsQuery,
+)
 from pastwise.service.settings import Limits
 from pastwise.service.types import (
     DecideManyRequest,
     DecideRequest,
     DecisionDetail,
-    DecisionsQuery,
+    DecisionView,
     ItemAnswer,
     ManyDecisions,
     OutcomeRequest,
+    OutcomeView,
     Page,
     TakenRequest,
 )
@@ -167,3 +177,71 @@ def is_deeper(value: object, levels: int) -> bool:
     else:
         return False
     return levels == 0 or any(is_deeper(part, levels - 1) for part in parts)
+
+
+OPERATIONS = (
+    Operation(
+        "POST",
+        f"{POLICY}/decide",
+        decide,
+        "Decide; the answer is sent after the decision is stored.",
+        role="decide",
+        rate="decide",
+        body=DecideRequest,
+        answer=DecisionView,
+        status=201,
+        problems=("unknown-label", "after-terminal", "idempotency-key-reused", "paused"),
+    ),
+    Operation(
+        "POST",
+        f"{DECISION}/outcome",
+        outcome,
+        "Report what followed a decision.",
+        role="outcome",
+        rate="outcome",
+        body=OutcomeRequest,
+        answer=OutcomeView,
+        problems=("outcome-conflict", "decision-cancelled", "gone", "unknown-label"),
+    ),
+    Operation(
+        "POST",
+        f"{POLICY}/decide-many",
+        decide_many,
+        "Decide several times in one transaction; each item has an answer of its own.",
+        role="decide",
+        rate="decide",
+        body=DecideManyRequest,
+        answer=ManyDecisions,
+        problems=("idempotency-key-reused", "paused"),
+    ),
+    Operation(
+        "POST",
+        f"{DECISION}/taken",
+        taken,
+        "Report that somebody did something else.",
+        role="outcome",
+        rate="outcome",
+        body=TakenRequest,
+        answer=DecisionDetail,
+        problems=("decision-closed", "decision-cancelled", "unknown-label"),
+    ),
+    Operation(
+        "POST",
+        f"{DECISION}/cancel",
+        cancel,
+        "Report that nothing was done; no outcome is expected.",
+        role="outcome",
+        rate="outcome",
+        answer=DecisionDetail,
+        problems=("decision-closed",),
+    ),
+    Operation("GET", DECISION, decision, "Look up a decision.", answer=DecisionDetail),
+    Operation(
+        "GET",
+        f"{POLICY}/decisions",
+        decisions,
+        "List decisions, the newest first.",
+        query=DecisionsQuery,
+        answer=Page[DecisionDetail],
+    ),
+)

@@ -7,18 +7,27 @@ import re
 
 from starlette.responses import FileResponse, Response, StreamingResponse
 
-from pastwise.service.calls import Answer, Call, Headers
+from pastwise.service.calls import (
+    OCTETS,
+    POLICY,
+    Answer,
+    Call,
+    Headers,
+    Operation,
+)
 from pastwise.service.handlers_decisions import parsed_time
 from pastwise.service.handlers_logs import require_log
 from pastwise.service.problems import Problem
+from pastwise.service.queries import (
+    PageQuery,
+    PeriodQuery,
+)
 from pastwise.service.types import (
     EvaluationRequest,
     JobKind,
     JobView,
     LearnRequest,
     Page,
-    PageQuery,
-    PeriodQuery,
     ReplayRequest,
     SummaryRequest,
 )
@@ -216,3 +225,106 @@ def _visible(call: Call) -> JobView:
 
 def _is_visible(call: Call, view: JobView) -> bool:
     return call.holder.policies is None or view.who == call.who
+
+
+OPERATIONS = (
+    Operation(
+        "GET",
+        f"{POLICY}/decisions.parquet",
+        decisions_parquet,
+        "Export decisions as a log that `pastwise learn` reads.",
+        query=PeriodQuery,
+        answer=PARQUET,
+        problems=("too-many-jobs",),
+    ),
+    Operation(
+        "GET",
+        f"{POLICY}/decisions.csv",
+        decisions_csv,
+        "Export decisions as a table for a spreadsheet.",
+        query=PeriodQuery,
+        answer=CSV,
+        problems=("too-many-jobs",),
+    ),
+    Operation(
+        "POST",
+        f"{POLICY}/replay",
+        replay,
+        "Start a job: replay all events and compare.",
+        role="edit",
+        rate="write",
+        body=ReplayRequest,
+        answer=JobView,
+        status=202,
+        problems=("too-many-jobs",),
+    ),
+    Operation(
+        "POST",
+        f"{POLICY}/evaluations",
+        evaluate,
+        "Start a job: evaluate a version on its decisions or on an uploaded log.",
+        role="edit",
+        rate="write",
+        body=EvaluationRequest,
+        answer=JobView,
+        status=202,
+        problems=("too-many-jobs", "nothing-to-learn"),
+    ),
+    Operation(
+        "POST",
+        f"{POLICY}/learn",
+        learn,
+        "Start a job: learn a new version from the outcomes since.",
+        role="deploy",
+        rate="write",
+        body=LearnRequest,
+        answer=JobView,
+        status=202,
+        problems=("too-many-jobs", "nothing-to-learn"),
+    ),
+    Operation(
+        "GET",
+        "/v1/jobs",
+        jobs,
+        "List jobs, the newest first.",
+        query=PageQuery,
+        answer=Page[JobView],
+    ),
+    Operation("GET", "/v1/jobs/{id}", job, "Look up a job.", answer=JobView),
+    Operation(
+        "GET",
+        "/v1/jobs/{id}/file",
+        job_file,
+        "Download the file that a job made.",
+        answer=OCTETS,
+    ),
+    Operation(
+        "GET",
+        "/v1/jobs/{id}/events",
+        job_events,
+        "Follow a job, as Server-Sent Events.",
+        answer=EVENT_STREAM,
+    ),
+    Operation(
+        "DELETE",
+        "/v1/jobs/{id}",
+        stop_job,
+        "Stop a job; what it has found so far is kept.",
+        role="edit",
+        rate="write",
+        answer=JobView,
+    ),
+    Operation(
+        "POST",
+        "/v1/logs/{id}/summaries",
+        summarise,
+        "Start a job: describe the columns of an uploaded log, or read it as to learn from it.",
+        role="edit",
+        rate="write",
+        body=SummaryRequest,
+        answer=JobView,
+        status=202,
+        is_policy_bound=False,
+        problems=("too-many-jobs",),
+    ),
+)

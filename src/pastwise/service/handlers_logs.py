@@ -11,9 +11,20 @@ from pathlib import Path
 import msgspec
 
 from pastwise.service import uploads
-from pastwise.service.calls import Answer, Call
+from pastwise.service.calls import (
+    Answer,
+    Call,
+    Operation,
+)
 from pastwise.service.problems import Problem
-from pastwise.service.types import LogView, Page, PageQuery, UploadQuery
+from pastwise.service.queries import (
+    PageQuery,
+    UploadQuery,
+)
+from pastwise.service.types import (
+    LogView,
+    Page,
+)
 from pastwise.service.views import time_text
 
 LOG_KINDS = frozenset({"parquet", "csv", "json", "counts"})
@@ -96,3 +107,48 @@ def _note(folder: Path, log_id: str) -> Path:
 
 def _read(folder: Path, log_id: str) -> LogView:
     return msgspec.json.decode(_note(folder, log_id).read_bytes(), type=LogView)
+
+
+OPERATIONS = (
+    Operation(
+        "POST",
+        "/v1/logs",
+        upload_log,
+        "Upload a log: CSV, Parquet or JSON lines.",
+        role="edit",
+        rate="write",
+        body="upload",
+        query=UploadQuery,
+        answer=LogView,
+        status=201,
+        is_policy_bound=False,
+        problems=("too-large", "unsupported-kind", "length-mismatch", "disk-full"),
+    ),
+    Operation(
+        "GET",
+        "/v1/logs",
+        logs,
+        "List uploaded logs.",
+        query=PageQuery,
+        answer=Page[LogView],
+        is_policy_bound=False,
+    ),
+    Operation(
+        "GET",
+        "/v1/logs/{id}",
+        log,
+        "Look up an uploaded log.",
+        answer=LogView,
+        is_policy_bound=False,
+    ),
+    Operation(
+        "DELETE",
+        "/v1/logs/{id}",
+        delete_log,
+        "Delete an uploaded log.",
+        role="edit",
+        rate="write",
+        status=204,
+        is_policy_bound=False,
+    ),
+)

@@ -8,22 +8,32 @@ import re
 
 from starlette.responses import Response, StreamingResponse
 
-from pastwise.service.calls import OCTETS, Answer, Call
+from pastwise.service.calls import (
+    OCTETS,
+    POLICY,
+    Answer,
+    Call,
+    Operation,
+)
 from pastwise.service.handlers_decisions import parsed_time
+from pastwise.service.monitor import MonitorView
 from pastwise.service.problems import Problem
+from pastwise.service.queries import (
+    MonitorQuery,
+    PageQuery,
+    StateQuery,
+    VersionQuery,
+)
 from pastwise.service.store.rows import VersionRow
 from pastwise.service.types import (
     NAME,
-    MonitorQuery,
     Page,
-    PageQuery,
     PolicySettings,
     PolicyView,
     RollbackRequest,
+    RuleView,
     SettingsPatch,
-    StateQuery,
     StateValue,
-    VersionQuery,
     VersionView,
 )
 from pastwise.service.views import version_view
@@ -184,3 +194,109 @@ def _version_number(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
         raise Problem("not-found", f"{text[:50]!r} is no number of a version.")
     return int(text)
+
+
+OPERATIONS = (
+    Operation(
+        "GET",
+        "/v1/policies",
+        policies,
+        "List the policies that the token is for.",
+        query=PageQuery,
+        answer=Page[PolicyView],
+    ),
+    Operation("GET", POLICY, policy, "Look up a policy.", answer=PolicyView),
+    Operation(
+        "PUT",
+        POLICY,
+        create_policy,
+        "Create a policy.",
+        role="deploy",
+        rate="write",
+        body=PolicySettings,
+        answer=PolicyView,
+        status=201,
+        problems=("name-taken",),
+    ),
+    Operation(
+        "PATCH",
+        POLICY,
+        change_policy,
+        "Change settings of a policy.",
+        role="deploy",
+        rate="write",
+        body=SettingsPatch,
+        answer=PolicyView,
+        problems=("stale", "precondition-required"),
+    ),
+    Operation(
+        "POST",
+        f"{POLICY}/rollback",
+        rollback,
+        "Serve an older version again, with what it had learned.",
+        role="deploy",
+        rate="write",
+        body=RollbackRequest,
+        answer=PolicyView,
+    ),
+    Operation(
+        "POST",
+        f"{POLICY}/versions",
+        add_version,
+        "Add a policy file as the next version.",
+        role="deploy",
+        rate="write",
+        body="upload",
+        query=VersionQuery,
+        answer=VersionView,
+        status=201,
+        problems=("policy-file-refused", "too-large"),
+    ),
+    Operation(
+        "GET",
+        f"{POLICY}/versions",
+        versions,
+        "List versions, the oldest first.",
+        query=PageQuery,
+        answer=Page[VersionView],
+    ),
+    Operation(
+        "GET",
+        f"{POLICY}/versions/{{version}}",
+        version,
+        "Look up a version.",
+        answer=VersionView,
+    ),
+    Operation(
+        "GET",
+        f"{POLICY}/versions/{{version}}/artefact",
+        artefact,
+        "Download the policy file of a version.",
+        answer=OCTETS,
+    ),
+    Operation(
+        "GET",
+        f"{POLICY}/rule",
+        rule,
+        "Look up what the policy would do in a state; no decision is made.",
+        query=StateQuery,
+        answer=RuleView,
+        problems=("unknown-label", "no-version"),
+    ),
+    Operation(
+        "GET",
+        f"{POLICY}/monitor",
+        monitor,
+        "Look up how the policy does, and whether the world has changed.",
+        query=MonitorQuery,
+        answer=MonitorView,
+        problems=("no-version",),
+    ),
+    Operation(
+        "GET",
+        f"{POLICY}/events",
+        events,
+        "Follow what happens, as Server-Sent Events.",
+        answer=EVENT_STREAM,
+    ),
+)

@@ -7,9 +7,16 @@ import html
 import json
 
 from pastwise.service import metrics as metrics_module
-from pastwise.service.calls import Answer, Call
+from pastwise.service.calls import (
+    Answer,
+    Call,
+    Operation,
+)
 from pastwise.service.handlers_decisions import parsed_time
 from pastwise.service.problems import PROBLEMS, Problem, ProblemPart
+from pastwise.service.queries import (
+    PageQuery,
+)
 from pastwise.service.randomness import uuid7
 from pastwise.service.store.rows import AuditRow, DeleteToken, Insert, TokenRow
 from pastwise.service.tokens import hash_of, new_secret, view_of
@@ -18,8 +25,8 @@ from pastwise.service.types import (
     HealthView,
     NewToken,
     Page,
-    PageQuery,
     TokenRequest,
+    TokenView,
 )
 from pastwise.service.views import time_text
 
@@ -143,3 +150,93 @@ def _audit_view(row: AuditRow) -> AuditView:
         before=row.before,
         after=row.after,
     )
+
+
+OPERATIONS = (
+    Operation(
+        "POST",
+        "/v1/tokens",
+        create_token,
+        "Make a token; its secret is in this answer only.",
+        role="admin",
+        rate="write",
+        body=TokenRequest,
+        answer=NewToken,
+        status=201,
+        is_policy_bound=False,
+    ),
+    Operation(
+        "GET",
+        "/v1/tokens",
+        tokens,
+        "List tokens.",
+        role="admin",
+        query=PageQuery,
+        answer=Page[TokenView],
+        is_policy_bound=False,
+    ),
+    Operation(
+        "DELETE",
+        "/v1/tokens/{id}",
+        delete_token,
+        "Make a token invalid at once.",
+        role="admin",
+        rate="write",
+        status=204,
+        is_policy_bound=False,
+    ),
+    Operation(
+        "GET",
+        "/v1/audit",
+        audit,
+        "List changes, the newest first: who changed what.",
+        role="admin",
+        query=PageQuery,
+        answer=Page[AuditView],
+        is_policy_bound=False,
+    ),
+    Operation(
+        "GET",
+        "/metrics",
+        metrics,
+        "Read metrics in Prometheus' text format.",
+        answer="text/plain",
+        is_policy_bound=False,
+    ),
+    Operation(
+        "GET",
+        "/livez",
+        livez,
+        "Check that the process answers.",
+        role=None,
+        rate=None,
+        answer=HealthView,
+    ),
+    Operation(
+        "GET",
+        "/readyz",
+        readyz,
+        "Check that decisions can be made.",
+        role=None,
+        rate=None,
+        answer=HealthView,
+    ),
+    Operation(
+        "GET",
+        "/v1/openapi.json",
+        openapi,
+        "Read the description of all operations.",
+        role=None,
+        rate=None,
+        answer=object,
+    ),
+    Operation(
+        "GET",
+        "/problems/{slug}",
+        problem,
+        "Read about a kind of problem.",
+        role=None,
+        rate=None,
+        answer="text/html",
+    ),
+)
