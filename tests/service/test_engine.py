@@ -366,6 +366,23 @@ async def test_every_method_can_be_served(tmp_path: Path, method: str) -> None:
         assert await again.rule("cold") == after
 
 
+async def test_a_replay_begins_while_others_decide(tmp_path: Path) -> None:
+    async with room_engine(tmp_path) as bench:
+        is_done = False
+
+        async def decide_on() -> None:
+            while not is_done:
+                await bench.outcome(await bench.decide("cold"))
+
+        tasks = [asyncio.create_task(decide_on()) for _ in range(8)]
+        view = await asyncio.wait_for(bench.engine.replay(ROOM), timeout=30)
+        is_done = True
+        await asyncio.gather(*tasks)
+
+        assert view.equal
+        assert view.events <= bench.engine.policy(ROOM).seq
+
+
 # Readiness.
 
 

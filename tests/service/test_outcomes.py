@@ -219,6 +219,17 @@ async def test_a_sweep_closes_all_that_is_due_in_several_transactions(tmp_path: 
         assert bench.status(late) == "open"
 
 
+async def test_a_sweep_leaves_those_that_are_being_reported_to_the_next(tmp_path: Path) -> None:
+    async with room_engine(tmp_path, options={"most_due": 2}) as bench:
+        decisions = [await bench.decide("cold") for _ in range(2)]
+        bench.clock.pass_seconds(61)
+        reports = [asyncio.create_task(bench.outcome(each)) for each in decisions]
+        await asyncio.sleep(0)
+
+        assert await bench.engine.sweep() == 0
+        assert [(await each).status for each in reports] == ["late", "late"]
+
+
 # Labels.
 
 

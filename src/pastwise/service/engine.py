@@ -256,7 +256,7 @@ class Engine(Deployment):
                 policy = self._serving(name)
                 change = outcomes.close_due(policy, pairs, self._clock())
             number += await self._commit(policy, change, ticket)
-            if len(due) < self._most_due:
+            if len(due) < self._most_due or not pairs:
                 return number
 
     # Watching and proof.
@@ -283,7 +283,7 @@ class Engine(Deployment):
         policy = self._serving(name)
         number = policy.settings.version
         seq = policy.seq if to_seq is None else to_seq
-        await self._commits.idle.wait()
+        await self._commits.submit([])  # everything before it is committed then
         return await asyncio.to_thread(replay, self.store, name, number, seq, on_step)
 
 
