@@ -133,7 +133,11 @@ def test_stopping_ends_streams_and_keeps_answers(tmp_path: Path) -> None:
         reader = threading.Thread(target=follow)
         reader.start()
         assert begun.wait(20)
-        assert server.stop() == 0
+        url = f"{server.url}/v1/policies/{POLICY}/replay"
+        job = httpx.post(url, json={}, headers=headers).headers["location"]
+        with httpx.stream("GET", f"{server.url}{job}/events", headers=headers) as events:
+            assert next(events.iter_lines())
+            assert server.stop() == 0
         assert ended.wait(10)
         reader.join()
         assert "listening on http://127.0.0.1" in server.said()

@@ -122,6 +122,11 @@ class Service:
         self.state = "stopping"
         self.stream.close()
 
+    async def stop_jobs(self) -> None:
+        """Stop jobs, and with them the streams of those who follow one."""
+        if self._care is not None:
+            await self.jobs.close()
+
     async def stop(self) -> None:
         """Stop what runs in the background, take a last snapshot, and close the store."""
         self.begin_to_stop()
@@ -130,7 +135,7 @@ class Service:
         self._care.cancel()
         with suppress(asyncio.CancelledError):
             await self._care
-        await self.jobs.close()
+        await self.stop_jobs()
         if self._background:
             await asyncio.wait(self._background, timeout=1.0)
         with suppress(StoreError):  # a time of use is not needed for anything

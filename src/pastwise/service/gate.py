@@ -16,6 +16,7 @@ import re
 import time
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,6 +24,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import Message, Receive, Scope, Send
 
+from pastwise.errors import StoreError
 from pastwise.service.calls import (
     PROBLEM,
     Answer,
@@ -249,10 +251,10 @@ class Gate:
         """An error as an answer."""
         problem = problem_of(error)
         if problem.slug == "not-leader":
-            store = self.service.store
-            problem.extra["leader"] = await self.service.read(
-                store.leader, str(problem.extra["policy"])
-            )
+            policy = str(problem.extra["policy"])
+            with suppress(StoreError):
+                store = self.service.store
+                problem.extra["leader"] = await self.service.read(store.leader, policy)
         if problem.slug == "bug":
             self.service.journal.event(
                 "error",

@@ -107,6 +107,7 @@ class DrainingServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop listening, and wait for requests under way."""
         self._service.begin_to_stop()
+        await self._service.stop_jobs()
         await super().shutdown(sockets)
 
     @contextmanager
