@@ -69,6 +69,16 @@ function shares(
   return result;
 }
 
+/** The values of a field of the states, and the value of each state. */
+function fieldOf(name: string, counts: Counts): { values: string[]; ofState: string[] } | null {
+  const place = counts.fields.indexOf(name);
+  if (place < 0) {
+    return null;
+  }
+  const ofState = counts.states.map((state) => state.values?.[place] ?? "");
+  return { values: [...new Set(ofState)], ofState };
+}
+
 /** Ideal of next states by the wanted values of fields; fields multiply. */
 function byTargets(
   targets: Record<string, Record<string, number>>,
@@ -77,13 +87,14 @@ function byTargets(
 ): Float64Array {
   const product = new Float64Array(counts.states.length).fill(1);
   for (const [name, wanted] of Object.entries(targets)) {
-    const field = counts.fields.find((each) => each.name === name);
-    if (field === undefined) {
+    const field = fieldOf(name, counts);
+    if (field === null) {
       throw new GoalProblem(`The states have no field “${name}”.`);
     }
-    const ofValue = shares(positive(wanted), field.values, floor);
-    field.of_state.forEach((value, state) => {
-      product[state] = product[state]! * ofValue[value]!;
+    const share = shares(positive(wanted), field.values, floor);
+    const ofValue = new Map(field.values.map((value, index) => [value, share[index]!]));
+    field.ofState.forEach((value, state) => {
+      product[state] = product[state]! * ofValue.get(value)!;
     });
   }
   const total = product.reduce((sum, each) => sum + each, 0);
@@ -113,15 +124,15 @@ export function canLearn(goal: Goal, counts: Counts): boolean {
   const states = new Set(counts.states.map((state) => state.key));
   const isKnown = (key: string) => states.has(key);
   const rewards = Object.values(goal.reward ?? {});
-  const fields = new Map(counts.fields.map((field) => [field.name, new Set(field.values)]));
   const targets = Object.entries(goal.targets ?? {});
   return (
     Object.keys(goal.prefer ?? {}).every(isKnown) &&
     Object.keys(goal.reward ?? {}).every(isKnown) &&
     rewards.every((reward) => typeof reward === "number") &&
-    targets.every(([name, wanted]) =>
-      Object.keys(wanted).every((value) => fields.get(name)?.has(value)),
-    ) &&
+    targets.every(([name, wanted]) => {
+      const values = fieldOf(name, counts)?.values ?? [];
+      return Object.keys(wanted).every((value) => values.includes(value));
+    }) &&
     (goal.forbid ?? []).every(([state]) => state === null || isKnown(state))
   );
 }

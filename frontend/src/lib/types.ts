@@ -1,128 +1,20 @@
-/** What the service sends and takes, by the names that the pages use. */
+/**
+ * What the service sends and takes, by the names that the pages use.
+ *
+ * `schema.d.ts` is generated from the service's own types, so a change there is a type error here.
+ * Members with a default may be left out of what a page sends.
+ */
+
+import type { components } from "./schema";
+
+type Schemas = components["schemas"];
 
 export interface Page<T> {
   items: T[];
   next: string | null;
 }
 
-export type Severity = "note" | "warn" | "blocks-verdict";
-export type VerdictWord = "better" | "worse" | "cannot tell";
-export type Range = [low: number, high: number];
-
-export interface FindingSummary {
-  code: string;
-  severity: Severity;
-  message: string;
-}
-
-export interface ProjectSummary {
-  id: string;
-  name: string;
-  kind: string;
-  rows: number | null;
-  states: number | null;
-  actions: number | null;
-  goal: string | null;
-  verdict: VerdictWord | null;
-  gain: Range | null;
-  deployed: { policy: string; mode: string; alarm: boolean } | null;
-  changed: string;
-  findings: FindingSummary[];
-}
-
-export interface ColumnView {
-  name: string;
-  type: "text" | "number" | "time" | "boolean";
-  distinct: number;
-  missing: number;
-  top: [value: string, count: number][];
-  histogram: { edges: number[]; counts: number[] } | null;
-  min: number | string | null;
-  max: number | string | null;
-}
-
-export interface Guess {
-  state: string[];
-  action: string[];
-  next_state: string[];
-  episode: string | null;
-  time: string | null;
-  confidence: number;
-  why: string;
-}
-
-/** What the columns of a log mean; the members of `Columns.of`. */
-export interface Mapping {
-  state: string[];
-  action: string[];
-  next_state?: string[];
-  episode?: string | null;
-  time?: string | null;
-  max_gap?: number | null;
-  terminal?: string[];
-  bins?: Record<string, unknown>;
-  features?: string[];
-  reward?: string | null;
-  outcome?: string | null;
-  weight?: string | null;
-  count?: string | null;
-  task?: string | null;
-  propensity?: string | null;
-}
-
-export interface DraftSummary {
-  id: string;
-  name: string;
-  goal: Goal;
-  method: string;
-  [more: string]: unknown;
-}
-
-export interface Project {
-  id: string;
-  name: string;
-  kind: string;
-  bytes: number;
-  rows: number | null;
-  columns: ColumnView[];
-  guess: Guess;
-  mapping: Mapping | null;
-  counts: string | null;
-  order: { states: string[]; actions: string[] } | null;
-  drafts: DraftSummary[];
-}
-
-export interface Rows {
-  columns: string[];
-  rows: (string | null)[][];
-  then: (string | null | { break: string; by: number })[];
-  of: number;
-}
-
-export interface Remedy {
-  label: string;
-  patch: Partial<Mapping>;
-}
-
-export interface Finding extends FindingSummary {
-  fix: string;
-  rows: number;
-  examples: Record<string, unknown>[];
-  remedies: Remedy[];
-}
-
-export interface Validation {
-  rows: number;
-  used: number;
-  ends: number;
-  left_out: { code: string; rows: number }[];
-  transitions: number;
-  states: { key: string; records: number; share: number; terminal: boolean }[];
-  actions: { key: string; records: number }[];
-  findings: Finding[];
-}
-
-/** What is wanted, as `Goal.to_dict` writes it. Labels are keys. */
+/** What is wanted, as `Goal.from_dict` takes it. Labels are keys. */
 export interface Goal {
   prefer?: Record<string, number>;
   floor?: number | null;
@@ -136,46 +28,49 @@ export interface Goal {
   maximise?: string | null;
 }
 
-/**
- * One distinct transition: indices of state, action and next state, number of records, sum of their
- * weights, and of the squares of their weights (the number of records where there are no weights).
- */
-export type Transition = [
-  state: number,
-  action: number,
-  next: number,
-  records: number,
-  weight: number,
-  weightSquared?: number,
-];
+/** A type with a goal in place of any JSON object. */
+type WithGoal<T> = Omit<T, "goal"> & { goal: Goal };
 
-export interface CountsField {
-  name: string;
-  values: string[];
-  /** The index of each state's value. */
-  of_state: number[];
+export type Session = Schemas["SessionView"];
+export type ProjectSummary = Schemas["ProjectSummary"];
+export type FindingSummary = Schemas["FindingSummary"];
+export type Severity = FindingSummary["severity"];
+export type ColumnView = Schemas["ColumnView"];
+export type Guess = Schemas["GuessView"];
+export type Mapping = Partial<Schemas["Mapping"]>;
+export type DraftSummary = WithGoal<Schemas["DraftSummary"]>;
+export type Project = Omit<Schemas["ProjectView"], "drafts"> & { drafts: DraftSummary[] };
+export type Rows = Schemas["RowsView"];
+export type Remedy = Schemas["RemedyView"];
+export type Finding = Schemas["FindingView"];
+export type Validation = Schemas["ValidationView"];
+export type MappingAnswer = Schemas["MappingView"];
+
+export type Counts = Schemas["CountsView"];
+
+/** What a preview contains; what is left out has its default. */
+export interface Wanted {
+  rule?: Partial<Schemas["WantedRule"]>;
+  support?: boolean;
+  visits?: boolean;
+  explain?: [state: string, action: string] | null;
+  verdict?: { samples: number } | null;
 }
 
-export interface Counts {
-  states: { key: string; records: number; terminal: boolean }[];
-  actions: string[];
-  fields: CountsField[];
-  /** Null where there are too many for the browser. */
-  transitions: Transition[] | null;
+export interface PreviewRequest {
+  goal: Goal;
+  method: string;
+  want?: Wanted;
 }
 
-export interface Interval {
-  mean: number;
-  low: number;
-  high: number;
-}
-
-export interface Job {
-  id: string;
-  kind: string;
-  state: "queued" | "running" | "done" | "stopped" | "failed";
-  progress: { done: number; of: number } | null;
-  partial: unknown;
-  result: unknown;
-  problem: { type: string; title: string; detail?: string } | null;
-}
+export type Preview = Schemas["PreviewView"];
+export type Explanation = Schemas["ExplanationView"];
+export type Reason = Schemas["ReasonView"];
+export type Evidence = Schemas["EvidenceView"];
+export type Verdict = Schemas["VerdictView"];
+export type VerdictWord = Schemas["ComparisonView"]["verdict"];
+export type Interval = Schemas["IntervalView"];
+export type Estimate = Schemas["EstimateView"];
+export type Draft = WithGoal<Schemas["DraftView"]>;
+export type KeptVerdict = Schemas["KeptVerdict"];
+export type Job = Schemas["JobView"];
