@@ -22,6 +22,7 @@ import uvicorn
 from pastwise.errors import ParameterError
 from pastwise.service.app import Service, make_app
 from pastwise.service.journal import Journal
+from pastwise.service.protocol import GuardedProtocol
 from pastwise.service.settings import ServerSettings
 
 KEEP_ALIVE = 65
@@ -49,7 +50,7 @@ def serve(settings: ServerSettings) -> int:
     config = uvicorn.Config(
         make_app(service),
         loop="auto",
-        http="httptools",
+        http=GuardedProtocol,
         ws="none",
         lifespan="off",
         log_config=None,
