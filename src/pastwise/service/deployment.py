@@ -37,7 +37,8 @@ class Deployment(Core):
             if await self._read(self.store.policy, name) is not None:
                 raise Problem("name-taken", f"there is a policy {name!r} already")
             if not await asyncio.to_thread(self.store.lead, name):
-                raise Problem("not-leader", f"another process makes the policy {name!r}")
+                detail = f"another process makes the policy {name!r}"
+                raise Problem("not-leader", detail, extra={"policy": name})
             now = self._clock()
             text = settings_text(settings)
             row = PolicyRow(name, text, 1, now)
