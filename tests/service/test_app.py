@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections.abc import Iterator
+import time
+from collections.abc import Coroutine, Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pyarrow.parquet as pq
 import pytest
 
+from pastwise.errors import ParameterError, StoreError
 from tests.helpers.engines import room_file
 from tests.helpers.services import ROOM, InProcess, slug_of
 
@@ -98,6 +102,16 @@ def test_rule_is_what_decisions_are_sampled_from(service: InProcess) -> None:
     assert sum(rule["rule"].values()) == pytest.approx(1.0)
     decision = service.decide("cold")
     assert decision["propensity"] == rule["rule"][decision["action"]]
+
+
+def test_a_rule_for_raw_values(service: InProcess) -> None:
+    by_label = service.call("GET", f"{POLICY}/rule?state=cold").json()
+    row = quote('{"room": "cold"}')
+    assert service.call("GET", f"{POLICY}/rule?state={row}").json() == by_label
+    nested = quote('{"room": ["cold"]}')
+    assert slug_of(service.call("GET", f"{POLICY}/rule?state={nested}")) == "invalid-value"
+    broken = quote('{"room": ')
+    assert slug_of(service.call("GET", f"{POLICY}/rule?state={broken}")) == "unknown-label"
 
 
 def test_pages_of_decisions(service: InProcess) -> None:
@@ -239,6 +253,39 @@ def test_a_service_that_stops_refuses(tmp_path: Path) -> None:
         assert answer.headers["retry-after"] == "1"
         assert service.call("GET", "/readyz").json()["status"] == "stopping"
         assert service.call("GET", "/livez").status_code == 200
+
+
+def test_a_start_that_fails_leaves_the_folder_free(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text("short\n")
+    with (
+        pytest.raises(ParameterError, match="shorter than 20"),
+        InProcess(tmp_path / "data", token_file=tokens),
+    ):
+        pass
+    with InProcess(tmp_path / "data") as service:
+        assert service.call("GET", "/readyz", token=None).status_code == 200
+
+
+def test_a_sweep_that_fails_is_written_down(tmp_path: Path) -> None:
+    async def fail() -> None:
+        raise StoreError("the store is away")
+
+    with InProcess(tmp_path) as service:
+        service.service.engine.sweep = fail  # type: ignore[method-assign, assignment]
+        until = time.monotonic() + 10
+        while "sweep-failed" not in service.journal.getvalue():
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        assert service.call("GET", "/readyz", token=None).json()["checks"]["sweep"] is False
+        service.run(in_background(service, fail()))
+        assert '"event": "background"' in service.journal.getvalue()
+
+
+async def in_background(service: InProcess, work: Coroutine[None, None, None]) -> None:
+    """Let the service do something that no request waits for, and wait for it."""
+    service.service.in_background(work)
+    await asyncio.sleep(0.05)
 
 
 def test_a_restart_forgets_nothing(tmp_path: Path) -> None:

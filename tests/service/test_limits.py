@@ -13,6 +13,7 @@ import pytest
 
 from pastwise.service.rates import Rate
 from pastwise.service.settings import Limits
+from tests.helpers.engines import room_file
 from tests.helpers.services import QUICK, ROOM, InProcess, slug_of
 
 DECIDE = f"/v1/policies/{ROOM}/decide"
@@ -80,6 +81,33 @@ def test_a_body_that_does_not_arrive(service: InProcess) -> None:
     status, problem = send(service, DECIDE, part, {"Content-Length": "100"})
     assert status == 408
     assert problem["type"] == "/problems/too-slow"
+
+
+def test_a_client_that_goes_away_gets_no_answer(service: InProcess) -> None:
+    gone: dict[str, Any] = {"type": "http.disconnect"}
+    for messages in ([gone], [{"body": b'{"state": ', "more_body": True}, gone]):
+        with pytest.raises(IndexError):  # nothing was sent
+            send(service, DECIDE, messages, {})
+
+
+def test_lengths_that_are_no_numbers(service: InProcess) -> None:
+    for length in ("-1", "1e3", "9" * 30):
+        status, problem = send(service, DECIDE, [], {"Content-Length": length})
+        assert (status, problem["type"]) == (400, "/problems/malformed")
+
+
+def test_web_sockets_are_closed(service: InProcess) -> None:
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "websocket.connect"}
+
+    async def collect(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "websocket", "path": "/", "headers": []}
+    service.run(service.app(scope, receive, collect))
+    assert [message["type"] for message in sent] == ["websocket.close"]
 
 
 def test_compressed_bodies_are_refused_unread(service: InProcess) -> None:
@@ -185,6 +213,9 @@ def test_logs_are_kept_as_they_were_sent(service: InProcess) -> None:
     assert service.call("DELETE", answer.headers["location"]).status_code == 204
     assert slug_of(service.call("GET", answer.headers["location"])) == "not-found"
     assert slug_of(service.call("GET", "/v1/logs/..%2Fadmin")) == "not-found"
+    policy = service.call("POST", "/v1/logs", content=room_file())
+    assert slug_of(policy) == "unsupported-kind"
+    assert service.call("GET", "/v1/logs").json()["items"] == []
 
 
 @pytest.mark.parametrize(
@@ -202,6 +233,12 @@ def test_queries_are_checked(service: InProcess, query: str, pointer: str) -> No
     answer = service.call("GET", f"/v1/policies/{ROOM}/decisions?{query}")
     assert slug_of(answer) in ("invalid-value", "unknown-member")
     assert answer.json()["errors"][0]["pointer"] == pointer
+
+
+def test_a_query_of_too_many_parameters(service: InProcess) -> None:
+    query = "&".join(f"a{number}=1" for number in range(60))
+    answer = service.call("GET", f"/v1/policies/{ROOM}/decisions?{query}")
+    assert slug_of(answer) == "malformed"
 
 
 def test_rates_by_token(tmp_path: Path) -> None:

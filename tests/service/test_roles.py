@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pastwise.errors import FileError, ParameterError
 from pastwise.service.routes import OPERATIONS
 from pastwise.service.tokens import ROLES, read_token_file
 from tests.helpers.services import ROOM, InProcess, slug_of
@@ -186,3 +187,16 @@ def test_token_file_is_made_for_its_owner_only(tmp_path: Path) -> None:
     assert read_token_file(path) == [first]
     path.write_text(f"{first}\nanother-token-of-somebody\n")
     assert read_token_file(path) == [first, "another-token-of-somebody"]
+
+
+def test_token_files_that_cannot_be_used(tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.write_text("\n")
+    with pytest.raises(ParameterError, match="has no token"):
+        read_token_file(empty)
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"\xff" * 30)
+    with pytest.raises(FileError, match="cannot read"):
+        read_token_file(binary)
+    with pytest.raises(FileError, match="cannot write"):
+        read_token_file(tmp_path / "none" / "tokens")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -188,3 +190,21 @@ def test_loopback() -> None:
     assert all(is_loopback(host) for host in ("127.0.0.1", "127.9.9.9", "::1", "localhost"))
     assert not any(is_loopback(host) for host in ("0.0.0.0", "::", "10.0.0.1", "example.org"))
     assert ServerSettings(Path("x"), host="::1", port=80).url == "http://[::1]:80"
+
+
+def test_other_commands_do_not_load_the_service() -> None:
+    code = (
+        "import sys, pastwise.cli.main\n"
+        "print([name for name in ('starlette', 'uvicorn', 'msgspec') if name in sys.modules])"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout == "[]\n"
+
+
+def test_without_the_extra_it_says_what_to_install(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "starlette", None)
+    shown = shell("serve", "--data", str(tmp_path))
+    assert shown.code == 2
+    assert "pip install 'pastwise[service]'" in shown.err
