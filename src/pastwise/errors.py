@@ -120,6 +120,27 @@ class LogError(PastwiseError, ValueError):
     """A log cannot be read or counted as requested."""
 
 
+class UnknownColumnError(LogError):
+    """A column that the log does not have.
+
+    Attributes
+    ----------
+    column : str
+        The name.
+    near : tuple of str
+        Columns of the log with similar names.
+    """
+
+    def __init__(self, message: str, column: str, near: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.args = (message, column, tuple(near))
+        self.column = column
+        self.near = tuple(near)
+
+    def __str__(self) -> str:
+        return shortened(str(self.args[0]))
+
+
 class GoalError(PastwiseError, ValueError):
     """A goal is incomplete, contradictory, or does not fit the log.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import httpx
+from starlette.types import ASGIApp
 
 from pastwise.service.app import Service, make_app
 from pastwise.service.journal import Journal
@@ -45,7 +46,7 @@ class InProcess:
         self.journal = io.StringIO()
         journal = Journal(self.journal, log_data=settings.log_data, sample_above=10**9)
         self.service = Service(settings, journal, self.clock)
-        self.app = make_app(self.service)
+        self.app: ASGIApp = make_app(self.service)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
 

@@ -17,7 +17,7 @@ from pastwise.data.conditions import Condition
 from pastwise.data.partition import Partition
 from pastwise.data.regions import Missing, Point, Region, label_regions
 from pastwise.data.space import Label, Space
-from pastwise.errors import LogError, ParameterError, listed, shown
+from pastwise.errors import LogError, ParameterError, UnknownColumnError, listed, shown
 from pastwise.logs.encoders import NEXT_STATE, STATE, Encoder, Encoding, is_encoder
 
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
@@ -511,7 +511,7 @@ def require_columns(
             hint = f"did you mean {' or '.join(shown(other) for other in near)}?"
         else:
             hint = f"it has {listed(present)}"
-        raise LogError(f"the log has no column {shown(name)}; {hint}")
+        raise UnknownColumnError(f"the log has no column {shown(name)}; {hint}", name, near)
 
 
 def seconds(span: float | str) -> float:

@@ -197,17 +197,18 @@ class TransferLearner:
         Parameters
         ----------
         log
-            `TransitionCounts`, or any table that `count_transitions` takes.
+            `TransitionCounts`, what `read_log` returned, or any table that `count_transitions`
+            takes.
         columns : Columns or dict, optional
             Which columns hold what; instead, name them one by one: ``state=``, ``action=``,
             ``next_state=`` and so on, as `Columns.of` takes them.
         as_of : date or number, optional
             With weights that fall with age: the date from which ages count.
         """
-        if isinstance(log, TransitionCounts):
+        if isinstance(log, TransitionCounts) or isinstance(log, logs.Reading):  # noqa: SIM101
             if columns is not None or column_names:
                 raise ParameterError("counts have their columns already; give none")
-            return self.fit_counts(log)
+            return self._fit_read(log)
         if columns is not None and column_names:
             raise ParameterError(
                 f"give the columns as Columns or by name, not both: {', '.join(column_names)}"
@@ -243,6 +244,12 @@ class TransferLearner:
         if not self.serves_goal_:
             warnings.warn(NOTHING_SERVES, LogWarning, stacklevel=2)
         return self
+
+    def _fit_read(self, log: TransitionCounts | logs.Reading) -> Self:
+        """Learn from a log that was read before."""
+        if isinstance(log, TransitionCounts):
+            return self.fit_counts(log)
+        return self._learn(log.counts, log.columns, log.findings, None, episodes=log.episodes)
 
     def _conditions(self) -> list[Condition]:
         """The conditions of the goal and of the past goals."""

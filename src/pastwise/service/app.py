@@ -10,12 +10,13 @@ import asyncio
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from typing import Literal, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 
 from pastwise.errors import FileError, StoreError
 from pastwise.service import uploads
+from pastwise.service.calls import Call, Operation
 from pastwise.service.core import wall_clock_ms
 from pastwise.service.engine import Engine
 from pastwise.service.gate import Gate
@@ -31,8 +32,9 @@ from pastwise.service.store import open_store
 from pastwise.service.store.base import Store
 from pastwise.service.store.rows import Replace, TokenRow
 from pastwise.service.stream import Stream
-from pastwise.service.tokens import Tokens, read_token_file
+from pastwise.service.tokens import Holder, Tokens, read_token_file
 from pastwise.service.types import HealthView
+from pastwise.service.worker import TASKS_OF_SERVICE
 
 RETENTION_SECONDS = 3600
 """Seconds between two looks for decisions that are too old; they are kept for days."""
@@ -57,6 +59,9 @@ class Service:
     engine: Engine
     tokens: Tokens
     jobs: Jobs
+    operations: Sequence[Operation] = OPERATIONS
+    tasks: str = TASKS_OF_SERVICE
+    """Module with the functions of jobs."""
 
     def __init__(
         self,
@@ -70,13 +75,21 @@ class Service:
         self.metrics = Metrics()
         self.stream = Stream()
         self.rates = Rates(settings.rates)
-        self.openapi = openapi_document(OPERATIONS)
+        self.openapi = self.described()
         self.state: Literal["starting", "ready", "stopping"] = "starting"
         self.uploads = settings.data / "uploads"
         self.store_address = settings.store_address
         self._care: asyncio.Task[None] | None = None
         self._is_swept = True
         self._background: set[asyncio.Task[None]] = set()
+
+    def described(self) -> dict[str, Any]:
+        """The OpenAPI document of all operations."""
+        return openapi_document(self.operations)
+
+    def holder(self, call: Call) -> Holder:
+        """Who calls, by the token of the request."""
+        return self.tokens.holder(call.headers.get(b"authorization"))
 
     # Start and stop
 
@@ -113,6 +126,7 @@ class Service:
             self.settings.workers,
             niceness=self.settings.worker_niceness,
             journal=self.journal,
+            tasks=self.tasks,
         )
         self.engine = Engine(self.store, self.clock, self.metrics, self._publish)
         await self.engine.start()
@@ -282,4 +296,4 @@ class Service:
 
 def make_app(service: Service) -> Gate:
     """The service as an ASGI application."""
-    return Gate(service, OPERATIONS)
+    return Gate(service, service.operations)

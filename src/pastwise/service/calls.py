@@ -62,6 +62,8 @@ class Operation(NamedTuple):
         The kind of request for rate limits.
     body : type or str, optional
         The type of a JSON body, or ``"upload"`` for a body that the handler reads as a stream.
+    or_json : type, optional
+        With an upload: the type of a JSON body that the handler takes instead.
     query : type, optional
         The type of the query's parameters.
     answer : type or str
@@ -83,6 +85,7 @@ class Operation(NamedTuple):
     status: int = 200
     is_policy_bound: bool = True
     problems: tuple[str, ...] = ()
+    or_json: type | None = None
 
 
 class Call:

@@ -15,7 +15,7 @@ import os
 import re
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -233,7 +233,7 @@ class Gate:
         """Check token, role and rate."""
         service = self.service
         service.require_ready()
-        holder = service.tokens.holder(call.headers.get(b"authorization"))
+        holder = service.holder(call)
         call.holder = holder
         holder.require(role, call.policy)
         if holder.policies is not None and not operation.is_policy_bound:
@@ -275,7 +275,7 @@ class Gate:
         """Send an answer that is complete."""
         content = answer.content
         body = content if isinstance(content, bytes) else self._encoder.encode(content)
-        headers = [*self._common(call), *answer.headers]
+        headers = _together(answer.headers, self._common(call))
         if answer.status != 204:
             headers.append((b"content-type", answer.media_type))
             headers.append((b"content-length", b"%d" % len(body)))
@@ -287,7 +287,7 @@ class Gate:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *self._common(call)]
+                message["headers"] = _together(message["headers"], self._common(call))
             await send(message)
 
         await response(call.scope, call.receive, send_with_headers)
@@ -299,6 +299,15 @@ class Gate:
         if self._origins and self._is_allowed_origin(call.headers.get(b"origin")):
             return (*headers, *_cross_origin(call.headers[b"origin"]))
         return headers
+
+
+def _together(own: Iterable[tuple[bytes, bytes]], common: Headers) -> list[tuple[bytes, bytes]]:
+    """Headers of an answer, and the common ones that it does not set itself."""
+    headers = list(own)
+    if not headers:
+        return list(common)
+    names = {name for name, _ in headers}
+    return headers + [header for header in common if header[0] not in names]
 
 
 async def _preflight(call: Call) -> Answer:

@@ -52,7 +52,7 @@ async def replay(call: Call, body: ReplayRequest) -> Answer:
     """Replay all events of a policy, and compare."""
     view = call.service.engine.policy(call.params["policy"])
     arguments = {**_version(call, view.settings.version), "to_seq": body.to_seq}
-    return await _started(call, "replay", arguments)
+    return await started(call, "replay", arguments)
 
 
 async def evaluate(call: Call, body: EvaluationRequest) -> Answer:
@@ -67,13 +67,13 @@ async def evaluate(call: Call, body: EvaluationRequest) -> Answer:
         arguments["decisions"] = _decisions(call)
     else:
         arguments["log"] = str(require_log(call.service.uploads, body.log))
-    return await _started(call, "evaluate", arguments)
+    return await started(call, "evaluate", arguments)
 
 
 async def summarise(call: Call, body: SummaryRequest) -> Answer:
     """Describe an uploaded log."""
     path = require_log(call.service.uploads, call.params["id"])
-    return await _started(call, "summarise", {"log": str(path), "columns": body.columns})
+    return await started(call, "summarise", {"log": str(path), "columns": body.columns})
 
 
 async def learn(call: Call, body: LearnRequest) -> Answer:
@@ -86,7 +86,7 @@ async def learn(call: Call, body: LearnRequest) -> Answer:
     }
     job_id = call.service.jobs.submit("learn", arguments, call.who)
     call.service.in_background(_add_learned(call, job_id, body.note))
-    return await _progress(call, job_id)
+    return await progress(call, job_id)
 
 
 async def _add_learned(call: Call, job_id: str, note: str) -> None:
@@ -122,12 +122,12 @@ def _decisions(call: Call, since: int | None = None, until: int | None = None) -
     }
 
 
-async def _started(call: Call, kind: JobKind, arguments: dict[str, object]) -> Answer:
+async def started(call: Call, kind: JobKind, arguments: dict[str, object]) -> Answer:
     """Submit a job."""
-    return await _progress(call, call.service.jobs.submit(kind, arguments, call.who))
+    return await progress(call, call.service.jobs.submit(kind, arguments, call.who))
 
 
-async def _progress(call: Call, job_id: str) -> Answer:
+async def progress(call: Call, job_id: str) -> Answer:
     """A job that was submitted; its result if the client waits and it is done by then."""
     seconds = _preferred_wait(call)
     view = await call.service.jobs.wait(job_id, seconds or 0.0)

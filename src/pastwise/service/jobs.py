@@ -30,7 +30,7 @@ from pastwise.service.problems import Problem
 from pastwise.service.processes import STDERR, End, kill, run_process, say_stop
 from pastwise.service.stream import HEARTBEAT
 from pastwise.service.types import JobKind, JobState, JobView
-from pastwise.service.worker import SPILL, Limits, Message, Spec
+from pastwise.service.worker import SPILL, TASKS_OF_SERVICE, Limits, Message, Spec
 
 FINISHED = ("done", "stopped", "failed")
 
@@ -85,6 +85,8 @@ class Jobs:
         All that a process may use, instead of what follows from the parameters above.
     journal : Journal, optional
         Where jobs that die are logged.
+    tasks : str
+        Module with the functions of jobs, as a mapping ``TASKS``.
     """
 
     def __init__(
@@ -99,7 +101,9 @@ class Jobs:
         niceness: int = 19,
         limits: Limits | None = None,
         journal: Journal | None = None,
+        tasks: str = TASKS_OF_SERVICE,
     ) -> None:
+        self._tasks = tasks
         self._folder = folder
         self._workers = workers
         self._waiting = waiting
@@ -139,7 +143,7 @@ class Jobs:
         job_id = f"job_{secrets.token_hex(12)}"
         view = JobView(job_id, kind, "queued", who, _now())
         folder = self._folder / job_id
-        spec = Spec(kind, str(folder), dict(arguments), self._limits)
+        spec = Spec(kind, str(folder), dict(arguments), self._limits, self._tasks)
         job = Job(view, spec, folder)
         self._jobs[job_id] = job
         self._queue.append(job)

@@ -32,8 +32,13 @@ class ProblemView(msgspec.Struct):
     request_id: str = ""
 
 
-def openapi_document(operations: Sequence[Operation]) -> Schema:
+def openapi_document(operations: Sequence[Operation], also: Sequence[type] = ()) -> Schema:
     """Describe operations.
+
+    Parameters
+    ----------
+    also : sequence of types
+        Further types to describe, such as those of results of jobs.
 
     Returns
     -------
@@ -41,7 +46,7 @@ def openapi_document(operations: Sequence[Operation]) -> Schema:
         Plain values for JSON.
     """
     # Schemas of all types, with names to refer to them by.
-    types: list[Any] = [ProblemView]
+    types: list[Any] = [ProblemView, *also]
     for operation in operations:
         types += [kind for kind in _types(operation) if kind not in types]
     schemas, components = msgspec.json.schema_components(
@@ -70,7 +75,7 @@ def openapi_document(operations: Sequence[Operation]) -> Schema:
 
 def _types(operation: Operation) -> list[Any]:
     """Types that an operation parses or answers."""
-    kinds = [operation.query, operation.body, operation.answer]
+    kinds = [operation.query, operation.body, operation.or_json, operation.answer]
     return [kind for kind in kinds if kind is not None and not isinstance(kind, str)]
 
 
@@ -94,6 +99,8 @@ def _description(operation: Operation, schema_of: dict[Any, Schema], components:
         description["description"] = f"Needs a token with the role `{operation.role}`."
     if operation.body == "upload":
         content = {OCTETS: {"schema": {"type": "string", "format": "binary"}}}
+        if operation.or_json is not None:
+            content["application/json"] = {"schema": schema_of[operation.or_json]}
         description["requestBody"] = {"required": True, "content": content}
     elif operation.body is not None:
         content = {"application/json": {"schema": schema_of[operation.body]}}
@@ -120,7 +127,7 @@ def _parameters(
             )
     if operation.rate == "decide":
         parameters.append({"name": "Idempotency-Key", "in": "header", "schema": text})
-    if operation.method == "PATCH":
+    if "precondition-required" in operation.problems:
         parameters.append({"name": "If-Match", "in": "header", "required": True, "schema": text})
     if operation.status == 202:
         parameters.append({"name": "Prefer", "in": "header", "schema": text})

@@ -24,6 +24,7 @@ from pastwise.errors import (
     ParameterError,
     PastwiseError,
     PolicyFileError,
+    UnknownColumnError,
     UnknownLabelError,
     shortened,
 )
@@ -81,6 +82,18 @@ PROBLEMS: dict[str, ProblemKind] = {
         "A page of another site sent this request. Start the service with --allow-origin if "
         "pages of that origin may use it with a token.",
     ),
+    "session-refused": ProblemKind(
+        401,
+        "the key of the address is not valid",
+        "A key works once, for the browser that opens it first. Start the workbench again, or "
+        "open the address that it printed last.",
+    ),
+    "path-refused": ProblemKind(
+        403,
+        "the path is outside the folder of the workbench",
+        "The workbench opens files below its root only, links included. Start it with --root to "
+        "choose another folder.",
+    ),
     "not-found": ProblemKind(404, "not found", "Nothing has this address or this id."),
     "method-not-allowed": ProblemKind(
         405, "the method is not allowed", "The header Allow lists the methods of this address."
@@ -112,6 +125,11 @@ PROBLEMS: dict[str, ProblemKind] = {
         "the policy has no version",
         "Upload a policy file with POST /v1/policies/{name}/versions, then set `version`.",
     ),
+    "superseded": ProblemKind(
+        409,
+        "a newer request took its place",
+        "Previews are answered one at a time, and the newest one counts.",
+    ),
     "gone": ProblemKind(
         410,
         "gone",
@@ -137,6 +155,11 @@ PROBLEMS: dict[str, ProblemKind] = {
         422,
         "unknown label",
         "A state or action is not among those of the version. `near` lists similar ones.",
+    ),
+    "unknown-column": ProblemKind(
+        422,
+        "unknown column",
+        "The log has no column of this name. `near` lists similar ones.",
     ),
     "invalid-label": ProblemKind(
         422, "a value cannot be a label", "The detail says which value, and what is possible."
@@ -325,6 +348,7 @@ _SLUGS: tuple[tuple[type[Exception], str], ...] = (
     (InfeasibleError, "impossible-goal"),
     (ConditionError, "invalid-value"),
     (GoalError, "impossible-goal"),
+    (UnknownColumnError, "unknown-column"),
     (LogError, "nothing-to-learn"),
     (PolicyFileError, "policy-file-refused"),
     (NotFittedError, "policy-file-refused"),
@@ -352,7 +376,8 @@ def problem_of(error: Exception, pointer: str = "") -> Problem:
 
     slug = next((slug for kind, slug in _SLUGS if isinstance(error, kind)), "bug")
     detail = str(error)
-    parts = [ProblemPart(pointer, slug, detail)] if pointer else []
+    near = error.near if isinstance(error, UnknownColumnError) else ()
+    parts = [ProblemPart(pointer, slug, detail, near)] if pointer or near else []
     return Problem(slug, detail, errors=parts)
 
 

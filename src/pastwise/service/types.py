@@ -39,7 +39,9 @@ DecisionStatus = Literal[
 ]
 Role = Literal["read", "decide", "outcome", "edit", "deploy", "admin"]
 JobState = Literal["queued", "running", "done", "stopped", "failed"]
-JobKind = Literal["evaluate", "learn", "replay", "summarise", "export"]
+JobKind = Literal[
+    "evaluate", "learn", "replay", "summarise", "export", "verdict", "comparison", "probe"
+]
 
 Item = TypeVar("Item")
 

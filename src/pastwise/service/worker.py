@@ -16,6 +16,7 @@ import threading
 import time
 import traceback
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO
 
@@ -30,6 +31,9 @@ MEBIBYTE = 2**20
 
 SPILL = "spill"
 """Folder, in that of the job, for what does not fit into memory."""
+
+
+TASKS_OF_SERVICE = "pastwise.service.tasks"
 
 
 class Limits(Struct):
@@ -58,12 +62,17 @@ class Limits(Struct):
 
 
 class Spec(Struct):
-    """What the service requests. The job may write into ``folder``."""
+    """What the service requests.
+
+    The job may write into ``folder``; ``tasks`` is the module with a mapping ``TASKS`` that has its
+    kind.
+    """
 
     kind: str
     folder: str
     arguments: dict[str, object]
     limits: Limits
+    tasks: str = TASKS_OF_SERVICE
 
 
 class Message(Struct, omit_defaults=True):
@@ -112,7 +121,7 @@ class Reports:
 
     def send(self, message: Message) -> None:
         """Write a message."""
-        self._output.write(msgspec.json.encode(message, enc_hook=_plain) + b"\n")
+        self._output.write(msgspec.json.encode(message, enc_hook=plain) + b"\n")
         self._output.flush()
 
     def watch(self, stdin: BinaryIO, grace: float) -> None:
@@ -129,10 +138,10 @@ class Reports:
 
 def main() -> None:
     """Do one job."""
-    output = _own_stdout()
+    output = own_stdout()
     spec = msgspec.json.decode(sys.stdin.buffer.readline(), type=Spec)
-    _yield_to_others(spec.limits.niceness)
-    _limit(spec.limits)
+    yield_to_others(spec.limits.niceness)
+    limit(spec.limits)
     reports = Reports(output, Path(spec.folder))
     reports.watch(sys.stdin.buffer, spec.limits.grace)
     reports.send(last_message(spec, reports))
@@ -143,10 +152,8 @@ def main() -> None:
 
 def last_message(spec: Spec, reports: Reports) -> Message:
     """Do a job; returns its result, or the problem that it ended with."""
-    from pastwise.service.tasks import TASKS
-
     try:
-        kind, task = TASKS[spec.kind]
+        kind, task = import_module(spec.tasks).TASKS[spec.kind]
         return Message(result=task(msgspec.convert(spec.arguments, kind), reports))
     except MemoryError:
         memory = f"the job needs more than {spec.limits.memory_mb:,} MiB of memory"
@@ -158,14 +165,14 @@ def last_message(spec: Spec, reports: Reports) -> Message:
     return Message(problem=msgspec.to_builtins(problem.to_dict()))
 
 
-def _own_stdout() -> BinaryIO:
+def own_stdout() -> BinaryIO:
     """Stdout for messages only; what anybody prints goes to stderr from now on."""
     own = os.dup(1)
     os.dup2(2, 1)
     return os.fdopen(own, "wb")
 
 
-def _yield_to_others(niceness: int) -> None:
+def yield_to_others(niceness: int) -> None:
     """Lower the priority of this process, and of the session that it leads."""
     with suppress(OSError):
         os.nice(niceness)
@@ -173,7 +180,7 @@ def _yield_to_others(niceness: int) -> None:
         Path("/proc/self/autogroup").write_text(str(niceness))
 
 
-def _limit(limits: Limits) -> None:
+def limit(limits: Limits) -> None:
     """Set the limits of the process, where the system has them."""
     memory = limits.memory_mb * MEBIBYTE
     file = limits.file_mb * MEBIBYTE
@@ -193,7 +200,7 @@ def _lower(kind: int, value: int) -> None:
         resource.setrlimit(kind, (value, value))
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
     """A value of NumPy as one of Python."""
     if hasattr(value, "tolist"):
         return value.tolist()

@@ -1,0 +1,377 @@
+"""Handlers of previews, of drafts, and of the jobs that judge them."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+from starlette.responses import Response
+
+from pastwise.errors import PastwiseError
+from pastwise.goals.goal import Goal
+from pastwise.policy.card import PolicyCard
+from pastwise.policy.learner import TransferLearner
+from pastwise.policy.summary import quick_verdict
+from pastwise.report.card import card_html
+from pastwise.service import handlers_jobs as on_jobs
+from pastwise.service import handlers_policies as on_policies
+from pastwise.service.calls import OCTETS, Answer, Call, decoded
+from pastwise.service.problems import Problem, problem_of
+from pastwise.workbench.app import Workbench
+from pastwise.workbench.handlers_projects import arguments_of, bench_of, now_text
+from pastwise.workbench.preview import explained, goal_problem
+from pastwise.workbench.projects import Draft, etag_of, new_id
+from pastwise.workbench.types import (
+    ComparisonRequest,
+    DraftEvaluationRequest,
+    DraftPatch,
+    DraftRequest,
+    DraftVersionRequest,
+    DraftView,
+    EvidenceRow,
+    ExplainQuery,
+    ExplanationView,
+    GoalContent,
+    KeptVerdict,
+    PreviewRequest,
+    ProbeRequest,
+)
+
+HTML = "text/html"
+
+_VERSION = msgspec.json.Decoder(DraftVersionRequest)
+
+
+# The preview
+
+
+async def preview(call: Call, body: PreviewRequest) -> Answer:
+    """A policy for a goal; nothing is stored."""
+    bench = bench_of(call)
+    counts_id = call.params["id"]
+    found = bench.projects.of_counts(counts_id)
+
+    def work() -> bytes:
+        counted = bench.counted(counts_id)
+        view = bench.previews.preview(counted, body, found.order, found.validation)
+        return msgspec.json.encode(view)
+
+    return Answer(await bench.turns.take(call.holder.id, lambda: bench.compute(work)))
+
+
+# Drafts
+
+
+async def create_draft(call: Call, body: DraftRequest) -> Answer:
+    """Save a policy."""
+    bench = bench_of(call)
+    counts_id = call.params["id"]
+    found = bench.projects.of_counts(counts_id)
+    learner = await _learned(bench, counts_id, body.goal, body.method)
+    now = now_text(bench)
+    draft = bench.projects.add_draft(
+        Draft(
+            id=new_id("dft"),
+            project=found.id,
+            counts=counts_id,
+            name=body.name,
+            goal=body.goal,
+            sentence=learner.goal.describe(),
+            method=learner.method_.name,
+            note=body.note,
+            created=now,
+            changed=now,
+        )
+    )
+    return _answer(draft, 201)
+
+
+async def draft(call: Call) -> Answer:
+    """A saved policy."""
+    return _answer(_draft(call))
+
+
+async def change_draft(call: Call, body: DraftPatch) -> Answer:
+    """Change a saved policy."""
+    bench = bench_of(call)
+    found = _matching(call)
+    members = {
+        name: getattr(body, name)
+        for name in body.__struct_fields__
+        if getattr(body, name) is not UNSET
+    }
+
+    # Another goal or method is another policy, about which nothing has been found out.
+    if "goal" in members or "method" in members:
+        goal = members.get("goal", found.goal)
+        method = members.get("method", found.method)
+        learner = await _learned(bench, found.counts, goal, method)
+        members["sentence"] = learner.goal.describe()
+        members["verdicts"] = []
+        found = _matching(call)
+    return _answer(bench.projects.change(found, bench.clock(), **members))
+
+
+async def delete_draft(call: Call) -> Answer:
+    """Forget a saved policy; versions that were made of it stay."""
+    bench_of(call).projects.remove_draft(_matching(call).id)
+    return Answer(b"", 204)
+
+
+def _draft(call: Call) -> Draft:
+    return bench_of(call).projects.draft(call.params["id"])
+
+
+def _matching(call: Call) -> Draft:
+    """The draft, if it is still the one that the client has read."""
+    found = _draft(call)
+    etag = etag_of(found)
+    if call.if_match(etag) != etag:
+        raise Problem("stale", "The draft was changed in between; read it again.")
+    return found
+
+
+def _answer(found: Draft, status: int = 200) -> Answer:
+    members = {name: getattr(found, name) for name in DraftView.__struct_fields__ if name != "etag"}
+    etag = etag_of(found)
+    headers: list[tuple[bytes, bytes]] = [(b"etag", f'"{etag}"'.encode())]
+    if status == 201:
+        headers.append((b"location", f"/v1/drafts/{found.id}".encode()))
+    return Answer(DraftView(**members, etag=etag), status, tuple(headers))
+
+
+async def _learned(
+    bench: Workbench, counts_id: str, goal: GoalContent, method: str
+) -> TransferLearner:
+    """The policy for a goal."""
+    return await bench.compute(
+        lambda: bench.previews.learner(bench.counted(counts_id), goal, method)
+    )
+
+
+async def explain(call: Call) -> Answer:
+    """Why the actions of a state have their probabilities, with rows of the log behind them."""
+    query = call.query(ExplainQuery)
+    bench = bench_of(call)
+    found = _draft(call)
+    learner = await _learned(bench, found.counts, found.goal, found.method)
+    view = await bench.compute(lambda: explained(learner, query.state, query.action))
+    if query.rows:
+        await _add_rows(bench, found, view, query)
+    return Answer(view)
+
+
+async def _add_rows(
+    bench: Workbench, found: Draft, view: ExplanationView, query: ExplainQuery
+) -> None:
+    """Add the first rows of the log behind each piece of evidence, where the log is at hand."""
+    project = bench.projects.project(found.project)
+    is_at_hand = project.source.file and project.counts == found.counts
+    if not is_at_hand or project.mapping is None:
+        return
+    actions = list(view.actions) if query.action is None else [query.action]
+    result = await bench.reader.ask(
+        "behind",
+        file=project.source.file,
+        counts=str(bench.projects.counts_file(found.counts)),
+        state=view.state,
+        actions=actions,
+        limit=query.rows,
+    )
+    for action in actions:
+        of_action = result.get(action, {})
+        for evidence in view.actions[action].evidence:
+            rows = of_action.get(evidence.next_state, [])
+            evidence.rows = msgspec.convert(rows, list[EvidenceRow])
+
+
+# Files
+
+
+async def report(call: Call) -> Answer:
+    """The report of a policy, for the person who signs it off."""
+    bench = bench_of(call)
+    found = _draft(call)
+    learner = await _learned(bench, found.counts, found.goal, found.method)
+
+    def written() -> bytes:
+        card = PolicyCard.of(learner, quick_verdict(learner), title=found.name)
+        return card_html(card).encode()
+
+    body = await bench.compute(written)
+    policy = b"default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
+    return Answer(body, 200, ((b"content-security-policy", policy),), b"text/html; charset=utf-8")
+
+
+async def draft_artefact(call: Call) -> Response:
+    """The policy file of a draft."""
+    found = _draft(call)
+    body = await _artefact(bench_of(call), found)
+    name = "".join(each if each.isalnum() and each.isascii() else "-" for each in found.name)
+    headers = {"content-disposition": f'attachment; filename="{name[:60]}.safetensors"'}
+    return Response(body, media_type=OCTETS, headers=headers)
+
+
+async def _artefact(bench: Workbench, found: Draft) -> bytes:
+    """What `TransferLearner.save` writes."""
+    learner = await _learned(bench, found.counts, found.goal, found.method)
+
+    def saved() -> bytes:
+        with tempfile.TemporaryDirectory(prefix="pastwise-") as folder:
+            path = Path(folder) / "policy.safetensors"
+            learner.save(path)
+            return path.read_bytes()
+
+    return await bench.compute(saved)
+
+
+async def add_version_of_draft(call: Call) -> Answer:
+    """Add a policy file, or a draft, as the next version of a policy."""
+    kind = (call.header(b"content-type") or "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        return await on_policies.add_version(call)
+    bench = bench_of(call)
+    limits = bench.settings.limits
+    body = decoded(_VERSION, await call.read_json(limits.body, limits.body_seconds))
+    found = bench.projects.draft(body.draft)
+    name = bench.engine.policy(call.params["policy"]).name
+    artefact = await _artefact(bench, found)
+    note = body.note or found.name
+    view = await bench.engine.add_version(name, artefact, None, note, call.who, tuple(body.despite))
+    call.version = view.version
+    found = bench.projects.draft(body.draft)
+    deployed = [*found.deployed, f"{name}@{view.version}"]
+    bench.projects.change(found, bench.clock(), deployed=deployed)
+    location = f"/v1/policies/{name}/versions/{view.version}".encode()
+    return Answer(view, 201, ((b"location", location),))
+
+
+# Jobs
+
+
+async def evaluate_draft(call: Call, body: DraftEvaluationRequest) -> Answer:
+    """Start a job: whether a draft is better than what was done."""
+    bench = bench_of(call)
+    found = _draft(call)
+    project = bench.projects.project(found.project)
+    if body.judge is not None:
+        _require_goal(body.judge, "/judge")
+    arguments: dict[str, Any] = {
+        "policy": _policy(bench, found),
+        "judge": body.judge,
+        "horizon": body.horizon,
+        "samples": body.samples,
+        "seed": body.seed,
+        "blocking": _blocking(bench, found),
+        "log": None,
+    }
+    if body.importance:
+        if not project.source.file or project.counts != found.counts:
+            raise Problem("nothing-to-learn", "Second opinions need the log, which is not at hand.")
+        arguments["log"] = project.source.file
+    job_id = bench.jobs.submit("verdict", arguments, call.who)
+    judge = found.sentence if body.judge is None else Goal.from_dict(body.judge).describe()
+    bench.in_background(_keep_verdict(bench, found.id, job_id, judge))
+    return await on_jobs.progress(call, job_id)
+
+
+async def _keep_verdict(bench: Workbench, draft_id: str, job_id: str, judge: str) -> None:
+    """Add the verdict of a job to those of its draft."""
+    view = await bench.jobs.wait(job_id, on_jobs.LONGEST_JOB)
+    result = view.result
+    if result is None or view.problem is not None:
+        return
+    try:
+        found = bench.projects.draft(draft_id)
+    except Problem:  # deleted in the meantime
+        return
+    comparison: Any = result["comparisons"]
+    against = comparison["logged"]
+    deciding = against["deciding"]
+    alarm: Any = result["alarm"]
+    kept = KeptVerdict(
+        job=job_id,
+        at=now_text(bench),
+        verdict=against["verdict"],
+        difference=(deciding["low"], deciding["high"]) if deciding["low"] is not None else None,
+        alarm=bool(alarm["raised"]),
+        samples=int(str(result["samples"])),
+        judge=judge,
+    )
+    bench.projects.change(found, bench.clock(), verdicts=[*found.verdicts, kept])
+
+
+async def compare(call: Call, body: ComparisonRequest) -> Answer:
+    """Start a job: judge drafts of one log by goals."""
+    bench = bench_of(call)
+    drafts = [bench.projects.draft(draft_id) for draft_id in dict.fromkeys(body.drafts)]
+    if len({found.counts for found in drafts}) > 1:
+        raise Problem(
+            "invalid-value",
+            "The drafts rest on different counts; save them again on the current mapping.",
+        )
+    for place, goal in enumerate(body.goals):
+        _require_goal(goal, f"/goals/{place}")
+    goals = body.goals or _distinct([found.goal for found in drafts])
+    arguments = {
+        "policies": {found.id: _policy(bench, found) for found in drafts},
+        "goals": goals,
+        "samples": body.samples,
+        "seed": body.seed,
+        "blocking": _blocking(bench, drafts[0]),
+    }
+    return await on_jobs.started(call, "comparison", arguments)
+
+
+async def probe(call: Call, body: ProbeRequest) -> Answer:
+    """Start a job: ask again with more columns in the state."""
+    bench = bench_of(call)
+    project = bench.projects.project(call.params["id"])
+    if not project.source.file or project.mapping is None or project.counts is None:
+        raise Problem("nothing-to-learn", "Choose the columns of the log first.")
+    _require_goal(body.goal, "/goal")
+    arguments = {
+        "log": project.source.file,
+        "counts": str(bench.projects.counts_file(project.counts)),
+        "columns": arguments_of(project.mapping),
+        "added": body.columns,
+        "bins": body.bins,
+        "goal": body.goal,
+        "method": body.method,
+        "samples": body.samples,
+    }
+    return await on_jobs.started(call, "probe", arguments)
+
+
+def _policy(bench: Workbench, found: Draft) -> dict[str, Any]:
+    """A draft for a job."""
+    path = str(bench.projects.counts_file(found.counts))
+    return {"counts": path, "goal": found.goal, "method": found.method}
+
+
+def _blocking(bench: Workbench, found: Draft) -> list[str]:
+    """Codes of findings that overrule a verdict."""
+    project = bench.projects.project(found.project)
+    if project.validation is None or project.counts != found.counts:
+        return []
+    findings = project.validation.findings
+    return [each.code for each in findings if each.severity == "blocks-verdict"]
+
+
+def _require_goal(goal: GoalContent, pointer: str) -> None:
+    """Refuse what is no goal, before a job is started."""
+    try:
+        Goal.from_dict(goal)
+    except PastwiseError as error:
+        raise goal_problem(error, pointer) from None
+    except (TypeError, ValueError) as error:
+        raise problem_of(error, pointer) from None
+
+
+def _distinct(goals: list[GoalContent]) -> list[GoalContent]:
+    """Goals, each once."""
+    by_text = {msgspec.json.encode(goal, order="sorted"): goal for goal in goals}
+    return list(by_text.values())

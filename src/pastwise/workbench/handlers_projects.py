@@ -1,0 +1,315 @@
+"""Handlers of the session, of projects, and of counts."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import msgspec
+
+from pastwise import __version__
+from pastwise.methods.registry import names
+from pastwise.service import uploads
+from pastwise.service.calls import Answer, Call
+from pastwise.service.problems import Problem, ProblemPart
+from pastwise.service.queries import PageQuery
+from pastwise.service.types import Page
+from pastwise.service.views import time_text
+from pastwise.workbench.app import Workbench
+from pastwise.workbench.opening import open_project
+from pastwise.workbench.projects import Project, etag_of, new_id
+from pastwise.workbench.session import set_cookie
+from pastwise.workbench.types import (
+    DeployedView,
+    DraftSummary,
+    DryRunQuery,
+    FindingSummary,
+    GuessView,
+    Mapping,
+    MappingView,
+    OrderRequest,
+    OrderView,
+    ProjectRequest,
+    ProjectSummary,
+    ProjectView,
+    RowsQuery,
+    RowsView,
+    SessionRequest,
+    SessionView,
+    ValidationView,
+)
+
+NO_GUESS = GuessView([], [], [], None, None, 0.0, "The log is not at hand.")
+
+
+def bench_of(call: Call) -> Workbench:
+    """The workbench that a request is for."""
+    return cast(Workbench, call.service)
+
+
+# The session
+
+
+async def start_session(call: Call, body: SessionRequest) -> Answer:
+    """Exchange the key of the address for a cookie."""
+    bench = bench_of(call)
+    bench.require_ready()
+    secret = bench.sessions.exchange(body.key)
+    return Answer(_session(bench), 201, (set_cookie(call, secret),))
+
+
+async def session(call: Call) -> Answer:
+    """What this workbench is."""
+    return Answer(_session(bench_of(call)))
+
+
+def _session(bench: Workbench) -> SessionView:
+    return SessionView(
+        version=__version__,
+        root=str(bench.root),
+        project=bench.opened,
+        methods=names(),
+        samples=["thermostat", "migraine"],
+    )
+
+
+# Projects
+
+
+async def projects(call: Call) -> Answer:
+    """The logs, those changed last first."""
+    query = call.query(PageQuery)
+    bench = bench_of(call)
+    found = bench.projects.all()
+    ids = [project.id for project in found]
+    start = ids.index(query.cursor) + 1 if query.cursor in ids else 0
+    shown = found[start : start + query.limit]
+    items = [_summary(bench, project) for project in shown]
+    has_more = start + len(items) < len(found)
+    return Answer(Page(items, items[-1].id if has_more else None))
+
+
+async def create_project(call: Call, body: ProjectRequest) -> Answer:
+    """Open a log; one that is open already is not opened again."""
+    bench = bench_of(call)
+    project, is_new = await open_project(bench, body)
+    location = (b"location", f"/v1/projects/{project.id}".encode())
+    return Answer(_view(bench, project), 201 if is_new else 200, (location, _etag(project)))
+
+
+async def project(call: Call) -> Answer:
+    """One log."""
+    bench = bench_of(call)
+    found = bench.projects.project(call.params["id"])
+    return Answer(_view(bench, found), 200, (_etag(found),))
+
+
+async def delete_project(call: Call) -> Answer:
+    """Forget a log, with its counts and drafts; the file itself stays, unless it was uploaded."""
+    bench = bench_of(call)
+    found = bench.projects.project(call.params["id"])
+    await asyncio.to_thread(bench.projects.remove, found.id)
+    if found.source.kind == "upload":
+        await uploads.remove(bench.uploads, found.source.place)
+    return Answer(b"", 204)
+
+
+async def rows(call: Call) -> Answer:
+    """Rows of a log, with the next state of each."""
+    query = call.query(RowsQuery)
+    bench = bench_of(call)
+    found = bench.projects.project(call.params["id"])
+    if not _has_table(found):
+        return Answer(RowsView([], [], [], query.offset, 0))
+    mapping = found.mapping if query.mapping is None else _mapping_of(query.mapping)
+    result = await bench.reader.ask(
+        "rows",
+        file=found.source.file,
+        columns=None if mapping is None else arguments_of(mapping),
+        offset=query.offset,
+        limit=query.limit,
+        finding=query.finding,
+    )
+    members = {"then": [], "of": found.rows, **result, "offset": query.offset}
+    return Answer(msgspec.convert(members, RowsView))
+
+
+def _mapping_of(text: str) -> Mapping:
+    """A mapping in a query."""
+    try:
+        return msgspec.json.decode(text, type=Mapping)
+    except msgspec.MsgspecError as error:
+        detail = f"The mapping cannot be read: {error}"
+        part = ProblemPart("?mapping", "invalid-value", detail)
+        raise Problem("invalid-value", detail, errors=[part]) from None
+
+
+async def map_columns(call: Call, body: Mapping) -> Answer:
+    """Read a log by a mapping; unless it is a dry run, count it."""
+    is_dry = call.query(DryRunQuery).dry_run
+    bench = bench_of(call)
+    found = bench.projects.project(call.params["id"])
+    if not _has_table(found):
+        raise Problem("nothing-to-learn", "This project has counts and no table to read.")
+    counts_id = new_id("cnt")
+    folder = bench.projects.folder(found.id)
+    target = folder / f"{counts_id}.safetensors"
+    try:
+        result = await bench.reader.ask(
+            "use",
+            file=found.source.file,
+            columns=arguments_of(body),
+            save_to=None if is_dry else str(target),
+        )
+    except Problem as problem:
+        raise _with_pointers(problem, body) from None
+    validation = msgspec.convert(result, ValidationView)
+    if is_dry:
+        return Answer(MappingView(None, validation))
+
+    # An order that was chosen before stays as far as it names what there is.
+    changed = bench.projects.change(
+        found, bench.clock(), mapping=body, counts=counts_id, validation=validation
+    )
+    await asyncio.to_thread(_remove_unused_counts, bench, changed)
+    return Answer(MappingView(counts_id, validation), 201, (_etag(changed),))
+
+
+def _remove_unused_counts(bench: Workbench, found: Project) -> None:
+    """Remove the counts of earlier mappings that no draft rests on."""
+    used = {found.counts, *(draft.counts for draft in bench.projects.drafts(found.id))}
+    for path in bench.projects.folder(found.id).glob("cnt_*.safetensors"):
+        if path.stem not in used:
+            path.unlink(missing_ok=True)
+
+
+def arguments_of(mapping: Mapping) -> dict[str, Any]:
+    """Arguments of `Columns.of`."""
+    arguments: dict[str, Any] = msgspec.to_builtins(mapping)
+    return {name: value for name, value in arguments.items() if value not in (None, [], {})}
+
+
+def _with_pointers(problem: Problem, mapping: Mapping) -> Problem:
+    """A problem about a column, with a pointer to the member that names it."""
+    if problem.slug != "unknown-column":
+        return problem
+    content = msgspec.to_builtins(mapping)
+    for name, value in content.items():
+        given = value if isinstance(value, list) else [value]
+        for place, column in enumerate(given):
+            if isinstance(column, str) and f"column {column!r};" in problem.detail:
+                pointer = f"/{name}/{place}" if isinstance(value, list) else f"/{name}"
+                near = problem.errors[0].near if problem.errors else ()
+                problem.errors = [ProblemPart(pointer, problem.slug, problem.detail, near)]
+                return problem
+    return problem
+
+
+async def set_order(call: Call, body: OrderRequest) -> Answer:
+    """Choose the order in which states and actions are shown."""
+    bench = bench_of(call)
+    found = bench.projects.project(call.params["id"])
+    order = OrderView(body.states, body.actions)
+    changed = bench.projects.change(found, bench.clock(), order=order)
+    return Answer(order, 200, (_etag(changed),))
+
+
+def _has_table(found: Project) -> bool:
+    return bool(found.source.file) and found.kind != "counts"
+
+
+# Counts
+
+
+async def counts(call: Call) -> Answer:
+    """Counts with all that a page needs to compute TL's rule."""
+    bench = bench_of(call)
+    counts_id = call.params["id"]
+    found = bench.projects.of_counts(counts_id)
+    is_current = found.counts == counts_id
+    view = await bench.compute(
+        lambda: bench.counted(counts_id).view(
+            found.id, found.mapping if is_current else None, found.order
+        )
+    )
+    return Answer(view)
+
+
+# Views
+
+
+def _etag(found: Project) -> tuple[bytes, bytes]:
+    return (b"etag", f'"{etag_of(found)}"'.encode())
+
+
+def _view(bench: Workbench, found: Project) -> ProjectView:
+    """A project as pages get it."""
+    drafts = [
+        DraftSummary(
+            id=draft.id,
+            name=draft.name,
+            goal=draft.goal,
+            sentence=draft.sentence,
+            method=draft.method,
+            counts=draft.counts,
+            changed=draft.changed,
+        )
+        for draft in bench.projects.drafts(found.id)
+    ]
+    return ProjectView(
+        id=found.id,
+        name=found.name,
+        kind=found.kind,
+        bytes=found.bytes,
+        rows=found.rows,
+        source=found.source.place,
+        columns=found.columns,
+        guess=found.guess or NO_GUESS,
+        mapping=found.mapping,
+        counts=found.counts,
+        order=found.order,
+        validation=found.validation,
+        drafts=drafts,
+        changed=found.changed,
+        etag=etag_of(found),
+    )
+
+
+def _summary(bench: Workbench, found: Project) -> ProjectSummary:
+    """A project in a list."""
+    drafts = bench.projects.drafts(found.id)
+    last = max(drafts, key=lambda draft: draft.changed, default=None)
+    verdict = last.verdicts[-1] if last is not None and last.verdicts else None
+    validation = found.validation
+    findings = [] if validation is None else validation.findings
+    return ProjectSummary(
+        id=found.id,
+        name=found.name,
+        kind=found.kind,
+        rows=found.rows,
+        states=None if validation is None else len(validation.states),
+        actions=None if validation is None else len(validation.actions),
+        goal=None if last is None else last.sentence,
+        verdict=None if verdict is None else verdict.verdict,
+        gain=None if verdict is None else verdict.difference,
+        deployed=_deployed(bench, [name for draft in drafts for name in draft.deployed]),
+        changed=max([found.changed, *(draft.changed for draft in drafts)]),
+        findings=[FindingSummary(each.code, each.severity, each.message) for each in findings],
+    )
+
+
+def _deployed(bench: Workbench, places: list[str]) -> DeployedView | None:
+    """The policy that a draft was added to last, as it is served now."""
+    if not places:
+        return None
+    name = places[-1].rpartition("@")[0]
+    served = {view.name: view for view in bench.engine.policies()}
+    view = served.get(name)
+    if view is None:
+        return None
+    return DeployedView(name, view.settings.mode, view.alarm, view.settings.version)
+
+
+def now_text(bench: Workbench) -> str:
+    """The time, as it is stored."""
+    return time_text(bench.clock())

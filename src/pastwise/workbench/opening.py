@@ -1,0 +1,125 @@
+"""Opening a log: from a path, a sample, an upload or a learner to a project."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pastwise.service.problems import Problem
+from pastwise.service.views import time_text
+from pastwise.workbench.projects import Draft, Project, new_id
+from pastwise.workbench.sources import Source, below, kind_of, uploaded, write_sample
+from pastwise.workbench.types import ColumnView, GuessView, ProjectRequest
+
+if TYPE_CHECKING:
+    from pastwise.policy.learner import TransferLearner
+    from pastwise.workbench.app import Workbench
+
+
+async def open_project(bench: Workbench, request: ProjectRequest) -> tuple[Project, bool]:
+    """The project of a log, and whether it is new.
+
+    A path that was opened before gives the same project again; if the file has changed since, it
+    is looked at again.
+    """
+    given = [request.path, request.sample, request.log]
+    if sum(each is not None for each in given) != 1:
+        raise Problem("invalid-value", "Give one of path, sample and log.")
+    if request.path is not None:
+        path = await asyncio.to_thread(below, bench.root, request.path)
+        return await _opened(bench, Source("path", str(path), str(path)), path, request.name)
+    if request.log is not None:
+        path = uploaded(bench.uploads, request.log)
+        return await _opened(bench, Source("upload", request.log, str(path)), path, request.name)
+
+    # A sample is written next to the projects, once.
+    sample = request.sample
+    assert sample is not None
+    path = bench.settings.data / "samples" / f"{sample}.csv"
+    if not path.exists():
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        await asyncio.to_thread(write_sample, sample, path)
+    return await _opened(bench, Source("sample", sample, str(path)), path, request.name)
+
+
+async def _opened(
+    bench: Workbench, source: Source, path: Path, name: str | None
+) -> tuple[Project, bool]:
+    """A project for a file."""
+    size = path.stat().st_size
+    known = bench.projects.of_source(source)
+    if known is not None and known.bytes == size:
+        return known, False
+
+    # Look at the log before anything is stored.
+    kind = kind_of(path)
+    columns: list[ColumnView] = []
+    guess: GuessView | None = None
+    rows: int | None = None
+    if kind != "counts":
+        looked = await bench.reader.ask("look", file=str(path))
+        columns = msgspec.convert(looked["columns"], list[ColumnView])
+        guess = msgspec.convert(looked["guess"], GuessView)
+        rows = looked["rows"]
+    if known is not None:
+        members = {"bytes": size, "rows": rows, "columns": columns, "guess": guess}
+        return bench.projects.change(known, bench.clock(), **members), False
+
+    now = time_text(bench.clock())
+    project_id = bench.projects.new_folder(name or path.stem)
+    project = Project(
+        id=project_id,
+        name=name or path.name,
+        kind=kind,
+        bytes=size,
+        source=source,
+        rows=rows,
+        columns=columns,
+        guess=guess,
+        created=now,
+        changed=now,
+    )
+    if kind == "counts":
+        project.counts = new_id("cnt")
+        target = bench.projects.folder(project_id) / f"{project.counts}.safetensors"
+        await bench.reader.ask("adopt", file=str(path), save_to=str(target))
+    return bench.projects.add(project), True
+
+
+def add_learner(bench: Workbench, learner: TransferLearner, name: str) -> Project:
+    """A project of what a learner has learned, with its policy as a draft."""
+    from pastwise.workbench.readings import no_preference
+
+    now = time_text(bench.clock())
+    project_id = bench.projects.new_folder(name)
+    counts_id = new_id("cnt")
+    base = learner.retarget(no_preference(learner.counts_), "TL")
+    base.save(bench.projects.folder(project_id) / f"{counts_id}.safetensors")
+    project = Project(
+        id=project_id,
+        name=name,
+        kind="counts",
+        bytes=0,
+        source=Source("learner", "a fitted learner", ""),
+        rows=learner.counts_.num_records,
+        counts=counts_id,
+        created=now,
+        changed=now,
+    )
+    draft = Draft(
+        id=new_id("dft"),
+        project=project_id,
+        counts=counts_id,
+        name=name,
+        goal=learner.goal.to_dict(),
+        sentence=learner.goal.describe(),
+        method=learner.method_.name,
+        created=now,
+        changed=now,
+    )
+    bench.projects.add(project)
+    bench.projects.add_draft(draft)
+    return project

@@ -1,0 +1,107 @@
+"""What the reader process does: look at a table, show rows, count by a mapping.
+
+Each function reads one file, with DuckDB locked down to it, by the library's own calls. Counts are
+stored as the policy of a goal that wants nothing in particular, because a policy file remembers the
+columns and the episodes of its log, which a file of counts does not. Its rule is what was done.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from pastwise.data.counts import TransitionCounts
+from pastwise.goals.goal import Goal
+from pastwise.logs.columns import Columns
+from pastwise.logs.decode import Reading
+from pastwise.logs.read import read_log
+from pastwise.logs.sql import EngineLimits, locked_down
+from pastwise.policy.file import load_counts
+from pastwise.policy.learner import TransferLearner
+
+
+@contextmanager
+def _locked(file: str) -> Iterator[None]:
+    """Lock DuckDB down to one file; what does not fit into memory goes to a temporary folder."""
+    with tempfile.TemporaryDirectory(prefix="pastwise-") as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # findings say the same
+        with locked_down(EngineLimits((file,), spill_to=Path(folder))):
+            yield
+
+
+def ready() -> dict[str, Any]:
+    """Nothing; what reading needs is imported by now."""
+    import_module("pastwise.logs.look")
+    import_module("pastwise.logs.usable")
+    return {}
+
+
+def look(file: str) -> object:
+    """Columns of a table, with a guess of their roles."""
+    with _locked(file):
+        return import_module("pastwise.logs.look").look_at(file)
+
+
+def rows(
+    file: str,
+    columns: dict[str, Any] | None,
+    offset: int,
+    limit: int,
+    finding: str | None = None,
+) -> object:
+    """Rows of a table as text, and the next state of each by the columns."""
+    with _locked(file):
+        mapped = None if columns is None else columns_of(columns)
+        return import_module("pastwise.logs.look").rows_of(file, mapped, offset, limit)
+
+
+def use(file: str, columns: dict[str, Any], save_to: str | None) -> object:
+    """What is usable of a table; with ``save_to``, count it as well."""
+    with _locked(file):
+        mapped = columns_of(columns)
+        found = import_module("pastwise.logs.usable").usable(file, mapped)
+        if save_to is not None:
+            save_base(read_log(file, mapped), save_to)
+        return found
+
+
+def adopt(file: str, save_to: str) -> dict[str, Any]:
+    """Take over a file of counts or of a policy."""
+    counts, columns = load_counts(file)
+    base = TransferLearner(no_preference(counts), method="TL").fit_counts(counts, columns)
+    base.save(save_to)
+    return {"records": counts.num_records}
+
+
+def columns_of(arguments: dict[str, Any]) -> Columns:
+    """Columns from JSON, in which a list stands for a tuple."""
+    terminal = [
+        tuple(label) if isinstance(label, list) else label
+        for label in arguments.get("terminal", ())
+    ]
+    return Columns.of(**{**arguments, "terminal": terminal})
+
+
+def save_base(reading: Reading, path: str) -> None:
+    """Store what was read as a policy that wants nothing in particular."""
+    TransferLearner(no_preference(reading.counts), method="TL").fit(reading).save(path)
+
+
+def no_preference(counts: TransitionCounts) -> Goal:
+    """A goal to which all transitions are equal."""
+    return Goal(prefer_actions=dict.fromkeys(counts.actions.labels, 1.0))
+
+
+READINGS: dict[str, Callable[..., object]] = {
+    "ready": ready,
+    "look": look,
+    "rows": rows,
+    "use": use,
+    "adopt": adopt,
+}
+"""All functions by name."""

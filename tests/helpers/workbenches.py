@@ -1,0 +1,64 @@
+"""A whole workbench in this process, called through its page's session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pastwise.logs.read import read_log
+from pastwise.service.journal import Journal
+from pastwise.workbench.app import Workbench
+from pastwise.workbench.projects import Project, new_id
+from pastwise.workbench.readings import columns_of, save_base
+from pastwise.workbench.server import Site
+from pastwise.workbench.sources import SAMPLES, Source
+from tests.helpers.services import InProcess
+
+THERMOSTAT = SAMPLES / "thermostat.csv"
+COLUMNS = {"state": ["room"], "action": ["did"], "episode": "day", "time": "hour"}
+COMFORT = {"prefer": {"comfortable": 1, "warm": 0.5}}
+"""A goal for the thermostat."""
+
+
+class InProcessBench(InProcess):
+    """A running workbench; its root is the folder ``root`` in the given one."""
+
+    def __init__(self, folder: Path, **changes: Any) -> None:
+        super().__init__(folder / "data", **changes)
+        self.root = folder / "root"
+        self.root.mkdir(exist_ok=True)
+        settings = self.service.settings
+        self.bench = Workbench(
+            settings, self.root, Journal(self.journal, sample_above=10**9), self.clock
+        )
+        self.service = self.bench
+        self.app = Site(self.bench)
+
+    def counted(self, columns: dict[str, Any] | None = None, table: Any = THERMOSTAT) -> str:
+        """Id of the counts of a project that is made without reading its log."""
+        columns = columns or COLUMNS
+        project_id = self.bench.projects.new_folder("room")
+        counts_id = new_id("cnt")
+        path = self.bench.projects.folder(project_id) / f"{counts_id}.safetensors"
+        save_base(read_log(table, columns_of(columns)), str(path))
+        self.bench.projects.add(
+            Project(
+                id=project_id,
+                name="room",
+                kind="csv",
+                bytes=0,
+                source=Source("learner", "test", ""),
+                counts=counts_id,
+                created="2026-11-01T00:00:00Z",
+                changed="2026-11-01T00:00:00Z",
+            )
+        )
+        return counts_id
+
+    def draft(self, counts_id: str, goal: Any = None, **members: Any) -> dict[str, Any]:
+        """A saved policy."""
+        body = {"name": "comfort", "goal": goal or COMFORT, **members}
+        answer = self.call("POST", f"/v1/counts/{counts_id}/drafts", body)
+        assert answer.status_code == 201, answer.text
+        draft: dict[str, Any] = answer.json()
+        return draft
