@@ -200,6 +200,19 @@ def test_the_service_is_waited_for_as_it_requests(
     assert waits == [7.0]
 
 
+def test_a_date_to_wait_for_is_not_read(server: Misbehaving, client: Client) -> None:
+    date = "Fri, 31 Dec 2027 23:59:59 GMT"
+    server.script = [refusal(503, "stopping", Retry_After=date), DECIDED]
+    assert client.decide("thermostat", "cool").action == "heat"
+
+
+def test_what_json_cannot_hold_is_not_sent(server: Misbehaving, client: Client) -> None:
+    row: dict[str, Any] = {"room": {1, 2}, "door": object()}
+    with pytest.raises(TypeError, match="object cannot be sent"):
+        client.decide("thermostat", row)
+    assert server.seen == []
+
+
 def test_a_wait_that_is_too_long_is_not_begun(server: Misbehaving, client: Client) -> None:
     server.script = [refusal(503, "stopping", Retry_After="3600")]
     with pytest.raises(ServiceError) as error:
