@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -69,9 +69,13 @@ class InProcess:
         self._thread.join()
         self._loop.close()
 
-    def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
-        """The result of a coroutine on the service's event loop."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(60)
+    def run(self, work: Awaitable[Result]) -> Result:
+        """The result of something that runs on the service's event loop."""
+
+        async def done() -> Result:
+            return await work
+
+        return asyncio.run_coroutine_threadsafe(done(), self._loop).result(60)
 
     def call(
         self,

@@ -30,7 +30,7 @@ from pastwise.service.routes import OPERATIONS
 from pastwise.service.settings import ServerSettings
 from pastwise.service.store import open_store
 from pastwise.service.store.base import Store
-from pastwise.service.store.rows import Replace, TokenRow
+from pastwise.service.store.rows import UseToken
 from pastwise.service.stream import Stream
 from pastwise.service.tokens import Holder, Tokens, read_token_file
 from pastwise.service.types import HealthView
@@ -233,9 +233,8 @@ class Service:
         """Store when tokens were used last."""
         used = self.tokens.used
         self.tokens.used = {}
-        rows: list[TokenRow] = await asyncio.to_thread(self.store.tokens)
-        writes = [Replace(row._replace(used=used[row.id])) for row in rows if row.id in used]
-        if writes:
+        if used:
+            writes = [UseToken(at, token_id) for token_id, at in used.items()]
             await asyncio.wrap_future(self.store.submit(writes))
 
     # Looking at it

@@ -22,6 +22,7 @@ from pastwise.service.store.rows import (
     Replace,
     SnapshotRow,
     TokenRow,
+    UseToken,
     VersionRow,
     Write,
 )
@@ -207,7 +208,10 @@ def test_tokens(store: Store) -> None:
     assert store.tokens() == [one, two]
     write(store, Replace(one._replace(used=START)))
     assert store.token_by_hash(b"\x00" * 32) == one._replace(used=START)
+    write(store, UseToken(77, "a"))
+    assert store.tokens()[0].used == 77
     write(store, DeleteToken("a"))
+    write(store, UseToken(78, "a"))
     assert store.token_by_hash(b"\x00" * 32) is None
 
 

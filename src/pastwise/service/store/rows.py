@@ -235,6 +235,13 @@ class CloseDecision(NamedTuple):
     taken_by: str | None = None
 
 
+class UseToken(NamedTuple):
+    """Note when a token was used last; nothing happens if it was removed in between."""
+
+    used: int
+    id: str
+
+
 class DeleteToken(NamedTuple):
     """Remove a token."""
 
@@ -268,6 +275,7 @@ Write = (
     Insert
     | Replace
     | CloseDecision
+    | UseToken
     | DeleteToken
     | DeleteSnapshots
     | ForgetContext

@@ -26,6 +26,7 @@ from pastwise.service.store.rows import (
     Replace,
     SnapshotRow,
     TokenRow,
+    UseToken,
     VersionRow,
     Write,
 )
@@ -85,10 +86,12 @@ REMOVE_EVENTS = "delete from event where decision = ?"
 REMOVE_OUTCOME = "delete from outcome where decision = ?"
 REMOVE_DECISION = "delete from decision where policy = ? and seq = ?"
 DELETE_TOKEN = "delete from token where id = ?"
+USE_TOKEN = "update token set used = ? where id = ?"
 DELETE_SNAPSHOTS = "delete from snapshot where policy = ? and version = ? and seq < ?"
 
 SIMPLE: dict[type, str] = {
     ForgetContext: FORGET_CONTEXT,
+    UseToken: USE_TOKEN,
     DeleteToken: DELETE_TOKEN,
     DeleteSnapshots: DELETE_SNAPSHOTS,
 }
@@ -99,6 +102,7 @@ ORDER = (
     *REPLACEMENTS.values(),
     CLOSE,
     FORGET_CONTEXT,
+    USE_TOKEN,
     REMOVE_EVENTS,
     REMOVE_OUTCOME,
     REMOVE_DECISION,
@@ -128,6 +132,6 @@ def statements(writes: Iterable[Write]) -> list[tuple[str, list[Parameters]]]:
                 add(REMOVE_EVENTS, (decision_id,))
                 add(REMOVE_OUTCOME, (decision_id,))
                 add(REMOVE_DECISION, (policy, seq))
-            case ForgetContext() | DeleteToken() | DeleteSnapshots():
+            case ForgetContext() | UseToken() | DeleteToken() | DeleteSnapshots():
                 add(SIMPLE[type(write)], write)
     return [(statement, parameters[statement]) for statement in ORDER if statement in parameters]
