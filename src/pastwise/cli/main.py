@@ -46,6 +46,7 @@ from pastwise.cli.output import (
 )
 from pastwise.cli.serve import serve
 from pastwise.cli.study import reproduce, study
+from pastwise.cli.workbench import workbench
 from pastwise.errors import ConditionError, ParameterError, PastwiseError, UnknownLabelError
 from pastwise.report.terminal import progress, spinner
 
@@ -634,6 +635,7 @@ def card(
 # The service.
 
 cli.add_command(serve)
+cli.add_command(workbench)
 
 
 # Studies.

@@ -166,7 +166,7 @@ def serve(
         return OK
     if data is None:
         raise click.MissingParameter(param_hint="'--data'", param_type="option")
-    _require_service()
+    require_service()
     from pastwise.service.rates import Rate
     from pastwise.service.server import serve as run
     from pastwise.service.settings import Limits, ServerSettings, parse_listen
@@ -202,7 +202,7 @@ def serve(
 @click.argument("target", type=File)
 def backup(data: Path, database: str | None, target: Path) -> int:
     """Write a consistent copy of a store to TARGET, while the service runs or not."""
-    _require_service()
+    require_service()
     from pastwise.service.store import open_store
 
     store = open_store(database or data, create=False, read_only=True)
@@ -214,7 +214,7 @@ def backup(data: Path, database: str | None, target: Path) -> int:
     return OK
 
 
-def _require_service() -> None:
+def require_service(extra: str = "service") -> None:
     """Say which extra is missing."""
     try:
         import msgspec  # noqa: F401
@@ -222,5 +222,5 @@ def _require_service() -> None:
         import uvicorn  # noqa: F401
     except ImportError as error:
         raise MissingDependencyError(
-            f"the service needs {error.name}: pip install 'pastwise[service]'"
+            f"the {extra} needs {error.name}: pip install 'pastwise[{extra}]'"
         ) from None

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
 import logging
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from pastwise.errors import ParameterError
 from pastwise.service.app import Service, make_app
@@ -37,7 +40,7 @@ def serve(settings: ServerSettings) -> int:
             f"other machines can reach {settings.host}: name the administrators' tokens with "
             "--token-file, or listen on 127.0.0.1"
         )
-    listening = _bound_socket(settings)
+    listening = bound_socket(settings)
     settings = replace(settings, port=listening.getsockname()[1])
     service = Service(settings)
     if not settings.is_local:
@@ -46,9 +49,26 @@ def serve(settings: ServerSettings) -> int:
             "no-tls",
             note="tokens travel in plain text: put a proxy with TLS in front of the service",
         )
+
+    def started() -> None:
+        # What is in memory now stays: the garbage collector need not look at it again.
+        gc.collect()
+        gc.freeze()
+        print(
+            f"pastwise serve: listening on {settings.url} (data in {settings.data})",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    run(server_of(service, make_app(service)), listening, started)
+    return 0
+
+
+def server_of(service: Service, app: ASGIApp) -> DrainingServer:
+    """A server of an application."""
     _redirect_logs(service.journal)
     config = uvicorn.Config(
-        make_app(service),
+        app,
         loop="auto",
         http=GuardedProtocol,
         ws="none",
@@ -58,17 +78,29 @@ def serve(settings: ServerSettings) -> int:
         proxy_headers=False,
         server_header=False,
         timeout_keep_alive=KEEP_ALIVE,
-        timeout_graceful_shutdown=round(settings.drain_seconds),
+        timeout_graceful_shutdown=round(service.settings.drain_seconds),
     )
-    server = DrainingServer(config, service)
-    with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
-        runner.run(_run(server, service, listening))
-    return 0
+    return DrainingServer(config, service)
 
 
-async def _run(server: DrainingServer, service: Service, listening: socket.socket) -> None:
+def run(server: DrainingServer, listening: socket.socket, started: Callable[[], object]) -> None:
+    """Serve until the server is stopped.
+
+    Parameters
+    ----------
+    started : callable
+        Called when the service is ready; what it returns is awaited, if that is possible.
+    """
+    with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
+        runner.run(_run(server, listening, started))
+
+
+async def _run(
+    server: DrainingServer, listening: socket.socket, started: Callable[[], object]
+) -> None:
     """Start the service while the socket is served already, and stop it after that."""
-    starting = asyncio.create_task(_start(server, service))
+    service = server.service
+    starting = asyncio.create_task(_start(server, started))
     try:
         await server.serve(sockets=[listening])
         if not starting.done():
@@ -79,23 +111,16 @@ async def _run(server: DrainingServer, service: Service, listening: socket.socke
         await service.stop()
 
 
-async def _start(server: DrainingServer, service: Service) -> None:
+async def _start(server: DrainingServer, started: Callable[[], object]) -> None:
     """Start the service and say so; a failure ends the process."""
     try:
-        await service.start()
+        await server.service.start()
+        done = started()
+        if inspect.isawaitable(done):
+            await done
     except BaseException:
         server.should_exit = True
         raise
-
-    # What is in memory now stays: the garbage collector need not look at it again.
-    gc.collect()
-    gc.freeze()
-    settings = service.settings
-    print(
-        f"pastwise serve: listening on {settings.url} (data in {settings.data})",
-        file=sys.stderr,
-        flush=True,
-    )
 
 
 class DrainingServer(uvicorn.Server):
@@ -103,17 +128,20 @@ class DrainingServer(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
-        self._service = service
+        self.service = service
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop listening, and wait for requests under way."""
-        self._service.begin_to_stop()
-        await self._service.stop_jobs()
+        self.service.begin_to_stop()
+        await self.service.stop_jobs()
         await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Take SIGTERM and SIGINT as requests to stop; uvicorn would raise them again later."""
+        if threading.current_thread() is not threading.main_thread():
+            yield  # only the main thread can listen to signals
+            return
         signals = (signal.SIGTERM, signal.SIGINT)
         before = {number: signal.signal(number, self.handle_exit) for number in signals}
         try:
@@ -123,7 +151,7 @@ class DrainingServer(uvicorn.Server):
                 signal.signal(number, handler)
 
 
-def _bound_socket(settings: ServerSettings) -> socket.socket:
+def bound_socket(settings: ServerSettings) -> socket.socket:
     """The socket to listen on; port 0 takes a free one."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listening = socket.socket(family)

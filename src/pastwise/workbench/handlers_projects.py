@@ -169,7 +169,13 @@ async def map_columns(call: Call, body: Mapping) -> Answer:
 
     # An order that was chosen before stays as far as it names what there is.
     changed = bench.projects.change(
-        found, bench.clock(), mapping=body, counts=counts_id, validation=validation
+        found,
+        bench.clock(),
+        mapping=body,
+        counts=counts_id,
+        validation=validation,
+        num_states=len(validation.states),
+        num_actions=len(validation.actions),
     )
     await asyncio.to_thread(_remove_unused_counts, bench, changed)
     return Answer(MappingView(counts_id, validation), 201, (_etag(changed),))
@@ -287,8 +293,8 @@ def _summary(bench: Workbench, found: Project) -> ProjectSummary:
         name=found.name,
         kind=found.kind,
         rows=found.rows,
-        states=None if validation is None else len(validation.states),
-        actions=None if validation is None else len(validation.actions),
+        states=found.num_states,
+        actions=found.num_actions,
         goal=None if last is None else last.sentence,
         verdict=None if verdict is None else verdict.verdict,
         gain=None if verdict is None else verdict.difference,

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from pastwise.data.space import Label, key_of
+from pastwise.goals.goal import Goal
 from pastwise.service.problems import Problem
 from pastwise.service.views import time_text
 from pastwise.workbench.projects import Draft, Project, new_id
 from pastwise.workbench.sources import Source, below, kind_of, uploaded, write_sample
-from pastwise.workbench.types import ColumnView, GuessView, ProjectRequest
+from pastwise.workbench.types import ColumnView, GoalContent, GuessView, ProjectRequest
 
 if TYPE_CHECKING:
     from pastwise.policy.learner import TransferLearner
@@ -85,7 +88,10 @@ async def _opened(
     if kind == "counts":
         project.counts = new_id("cnt")
         target = bench.projects.folder(project_id) / f"{project.counts}.safetensors"
-        await bench.reader.ask("adopt", file=str(path), save_to=str(target))
+        adopted = await bench.reader.ask("adopt", file=str(path), save_to=str(target))
+        project.rows = adopted["records"]
+        project.num_states = adopted["states"]
+        project.num_actions = adopted["actions"]
     return bench.projects.add(project), True
 
 
@@ -106,6 +112,8 @@ def add_learner(bench: Workbench, learner: TransferLearner, name: str) -> Projec
         source=Source("learner", "a fitted learner", ""),
         rows=learner.counts_.num_records,
         counts=counts_id,
+        num_states=len(learner.counts_.states),
+        num_actions=len(learner.counts_.actions),
         created=now,
         changed=now,
     )
@@ -114,7 +122,7 @@ def add_learner(bench: Workbench, learner: TransferLearner, name: str) -> Projec
         project=project_id,
         counts=counts_id,
         name=name,
-        goal=learner.goal.to_dict(),
+        goal=plain_goal(learner.goal),
         sentence=learner.goal.describe(),
         method=learner.method_.name,
         created=now,
@@ -123,3 +131,23 @@ def add_learner(bench: Workbench, learner: TransferLearner, name: str) -> Projec
     bench.projects.add(project)
     bench.projects.add_draft(draft)
     return project
+
+
+def plain_goal(goal: Goal) -> GoalContent:
+    """A goal as pages write it: weights by the keys of labels."""
+    content: GoalContent = goal.to_dict()
+    for part in ("prefer", "prefer_actions"):
+        if part in content:
+            content[part] = _by_key(getattr(goal, part))
+    if goal.targets:
+        content["targets"] = {name: _by_key(wanted) for name, wanted in goal.targets.items()}
+    if goal.forbid:
+        content["forbid"] = [
+            [None if state is None else key_of(state), key_of(action)]
+            for state, action in goal.forbid
+        ]
+    return content
+
+
+def _by_key(weights: Mapping[Label, float]) -> dict[str, float]:
+    return {key_of(label): weight for label, weight in weights.items()}

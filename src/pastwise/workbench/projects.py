@@ -60,6 +60,8 @@ class Project(Struct, kw_only=True):
     counts: str | None = None
     order: OrderView | None = None
     validation: ValidationView | None = None
+    num_states: int | None = None
+    num_actions: int | None = None
     created: str
     changed: str
     revision: int = 1

@@ -75,7 +75,11 @@ def adopt(file: str, save_to: str) -> dict[str, Any]:
     counts, columns = load_counts(file)
     base = TransferLearner(no_preference(counts), method="TL").fit_counts(counts, columns)
     base.save(save_to)
-    return {"records": counts.num_records}
+    return {
+        "records": counts.num_records,
+        "states": len(counts.states),
+        "actions": len(counts.actions),
+    }
 
 
 def columns_of(arguments: dict[str, Any]) -> Columns:
