@@ -9,6 +9,7 @@ import {
   listed,
   num,
   pct,
+  plain,
   prob,
   range,
   short,
@@ -54,6 +55,13 @@ test("amounts of any size stay short", () => {
   expect(short(0.25)).toBe("0.25");
   expect(short(0.000003)).toBe("3e−6");
   expect(short(-150)).toBe("−150");
+});
+
+test("values of a column have no more digits than they need", () => {
+  expect(plain(8)).toBe("8");
+  expect(plain(-12.5)).toBe("−12.5");
+  expect(plain(1204)).toBe("1,204");
+  expect(plain(0.30000000000000004)).toBe("0.3");
 });
 
 test("files, nouns and lists read well", () => {

@@ -1,10 +1,11 @@
 /**
  * Whether the workbench answers.
  *
- * After a lost request the page asks `/livez` every two seconds. When the workbench is back,
- * everything that failed is asked again.
+ * A page that is looked at asks `/livez` every five seconds, and every two after a lost request.
+ * When the workbench is back, everything that failed is asked again.
  */
 
+const LOOK_MS = 5000;
 const RETRY_MS = 2000;
 
 /**
@@ -40,16 +41,32 @@ export function heard(status: number): void {
   }
 }
 
+/** Looks from time to time whether the workbench is there; returns how to stop that. */
+export function watchConnection(): () => void {
+  const interval = setInterval(() => {
+    if (connection.state === "ok" && document.visibilityState === "visible") {
+      void look();
+    }
+  }, LOOK_MS);
+  return () => clearInterval(interval);
+}
+
 async function retry(): Promise<void> {
   timer = undefined;
+  await look();
+}
+
+async function look(): Promise<void> {
+  let isThere = false;
   try {
     const response = await fetch("/livez", { cache: "no-store" });
-    if (response.ok) {
-      heard(response.status);
-      return;
-    }
+    isThere = response.ok;
   } catch {
-    // Still away.
+    // No answer.
   }
-  lost();
+  if (!isThere) {
+    lost();
+  } else if (connection.state === "lost") {
+    heard(200);
+  }
 }

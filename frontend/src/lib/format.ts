@@ -99,6 +99,16 @@ export function short(value: Maybe): string {
   return value.toExponential(0).replaceAll("-", MINUS);
 }
 
+/** A value of a column, with at most four significant digits: 8, 12.5, 1,204. */
+export function plain(value: Maybe): string {
+  if (isMissing(value)) {
+    return MISSING;
+  }
+  const rounded = Number(value.toPrecision(4));
+  const text = rounded.toLocaleString("en-US", { maximumSignificantDigits: 4 });
+  return text.replace("-", MINUS);
+}
+
 /** A size of a file: 8.2 KiB, 1.4 MiB. */
 export function bytes(value: number): string {
   const units = ["B", "KiB", "MiB", "GiB"];
