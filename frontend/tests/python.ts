@@ -1,14 +1,19 @@
-/** Runs Python with pastwise: PASTWISE_PYTHON, or the environment of this clone. */
+/** Runs Python with the pastwise of this clone: PASTWISE_PYTHON, or the interpreter of `.venv`. */
 
 import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-const HERE = fileURLToPath(new URL("../..", import.meta.url));
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 export function python(script: string, ...args: string[]): string {
-  const command = process.env.PASTWISE_PYTHON ?? `${HERE}.venv/bin/python`;
-  return execFileSync(command, [`${HERE}${script}`, ...args], {
+  const command = process.env.PASTWISE_PYTHON ?? `${ROOT}.venv/bin/python`;
+  if (!existsSync(command)) {
+    throw new Error(`${command} is missing: run make test, or set PASTWISE_PYTHON`);
+  }
+  return execFileSync(command, [`${ROOT}${script}`, ...args], {
     encoding: "utf-8",
+    env: { ...process.env, PYTHONPATH: `${ROOT}src` },
     maxBuffer: 2 ** 27,
   });
 }

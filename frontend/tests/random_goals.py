@@ -2,19 +2,24 @@
 
     python random_goals.py [GOALS]
 
-Tables of counts differ in size, in the weights of their records, and in whether a state has fields;
-some states have no record at all.
+Tables of counts differ in size, in the weights of their records, in whether a state has fields, and
+in the order in which they are shown; some states have no record at all.
 """
 
 import json
 import sys
 import warnings
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from pastwise import Goal, Space, TransferLearner, TransitionCounts
 from pastwise.data.space import key_of
+from pastwise.workbench.counts import Counted
+from pastwise.workbench.types import OrderView
 
 NEVER = "never-done"
 
@@ -76,35 +81,33 @@ def random_goal(rng: np.random.Generator, counts: TransitionCounts) -> dict[str,
     return goal
 
 
-def counts_view(counts: TransitionCounts) -> dict[str, Any]:
-    """Counts as a page gets them."""
-    has_fields = counts.states.is_product
-    states = []
-    for label in counts.states.labels:
-        values = [key_of(part) for part in label] if has_fields else None
-        states.append({"key": key_of(label), "values": values})
-    columns = (counts.state, counts.action, counts.next_state, counts.records, counts.weight)
-    return {
-        "states": states,
-        "actions": [key_of(label) for label in counts.actions.labels],
-        "fields": list(counts.states.fields) if has_fields else [],
-        "transitions": [list(each) for each in zip(*(c.tolist() for c in columns), strict=True)],
-        "weight_squared": counts.weight_squared.tolist(),
-    }
+def counted_in_any_order(
+    rng: np.random.Generator, counts: TransitionCounts, folder: Path
+) -> tuple[Counted, OrderView]:
+    """Counts as the workbench has them, and a random order to show them in."""
+    path = folder / "counts.safetensors"
+    anything = Goal(prefer={counts.states.labels[0]: 1})
+    TransferLearner(anything, method="TL").fit_counts(counts).save(path)
+    counted = Counted("counts", path)
+    states = rng.permutation(counted.state_keys).tolist()
+    actions = rng.permutation(counted.action_keys).tolist()
+    return counted, OrderView(states, actions)
 
 
-def case(rng: np.random.Generator, counts: TransitionCounts) -> dict[str, Any]:
-    """A goal with its rule and support."""
-    goal = random_goal(rng, counts)
-    learner = TransferLearner(Goal.of(goal), method="TL").fit_counts(counts)
+def case(rng: np.random.Generator, counted: Counted, order: OrderView) -> dict[str, Any]:
+    """A goal with its rule and support, in the order that is shown."""
+    states = counted.states_in(order)
+    actions = counted.actions_in(order)
+    goal = random_goal(rng, counted.counts)
+    learner = counted.learner.retarget(Goal.of(goal))
     support = learner.support().arrays
     return {
         "goal": goal,
-        "rule": learner.rule_.probabilities.ravel().tolist(),
-        "records": support.records.tolist(),
-        "similarity": support.similarity.tolist(),
-        "effective": support.effective.tolist(),
-        "priorShare": support.prior_share.tolist(),
+        "rule": learner.rule_.probabilities[states][:, actions].ravel().tolist(),
+        "records": support.records[states].tolist(),
+        "similarity": support.similarity[states].tolist(),
+        "effective": support.effective[states].tolist(),
+        "priorShare": support.prior_share[states].tolist(),
     }
 
 
@@ -116,8 +119,11 @@ def main(num_goals: int = 200) -> None:
     tables = []
     for kind in kinds:
         counts = random_counts(rng, kind)
-        cases = [case(rng, counts) for _ in range(num_goals // len(kinds))]
-        tables.append({"counts": counts_view(counts), "cases": cases})
+        with TemporaryDirectory() as folder:
+            counted, order = counted_in_any_order(rng, counts, Path(folder))
+        cases = [case(rng, counted, order) for _ in range(num_goals // len(kinds))]
+        view = counted.view("project", None, order)
+        tables.append({"counts": msgspec.to_builtins(view), "cases": cases})
     json.dump(tables, sys.stdout)
 
 

@@ -7,10 +7,6 @@
 
 import type { Counts, Goal } from "./types";
 
-/** Floor of what is not preferred, and the largest share of all of that: those of `Goal`. */
-const DEFAULT_FLOOR = 1e-5;
-const OTHERS_SHARE = 0.01;
-
 /** Total prior count of a state where the goal is a reward: that of `default_prior_count`. */
 const REWARD_PRIOR = 0.01;
 
@@ -44,10 +40,13 @@ function shares(
   weights: [string, number][],
   names: string[],
   floor: number | null | undefined,
+  counts: Counts,
 ): Float64Array {
   const index = indexOf(names);
   const numOthers = names.length - weights.length;
-  const defaultFloor = numOthers > 0 ? Math.min(DEFAULT_FLOOR, OTHERS_SHARE / numOthers) : 0;
+  const smallest = counts.smallest_probability;
+  const lowered = Math.min(smallest.default, smallest.others_share / numOthers);
+  const defaultFloor = numOthers > 0 ? lowered : 0;
   const ofOthers = floor ?? defaultFloor;
   const rest = 1 - ofOthers * numOthers;
   if (rest <= 0) {
@@ -69,16 +68,6 @@ function shares(
   return result;
 }
 
-/** The values of a field of the states, and the value of each state. */
-function fieldOf(name: string, counts: Counts): { values: string[]; ofState: string[] } | null {
-  const place = counts.fields.indexOf(name);
-  if (place < 0) {
-    return null;
-  }
-  const ofState = counts.states.map((state) => state.values?.[place] ?? "");
-  return { values: [...new Set(ofState)], ofState };
-}
-
 /** Ideal of next states by the wanted values of fields; fields multiply. */
 function byTargets(
   targets: Record<string, Record<string, number>>,
@@ -87,14 +76,13 @@ function byTargets(
 ): Float64Array {
   const product = new Float64Array(counts.states.length).fill(1);
   for (const [name, wanted] of Object.entries(targets)) {
-    const field = fieldOf(name, counts);
-    if (field === null) {
+    const field = counts.fields.find((each) => each.name === name);
+    if (field === undefined) {
       throw new GoalProblem(`The states have no field “${name}”.`);
     }
-    const share = shares(positive(wanted), field.values, floor);
-    const ofValue = new Map(field.values.map((value, index) => [value, share[index]!]));
-    field.ofState.forEach((value, state) => {
-      product[state] = product[state]! * ofValue.get(value)!;
+    const ofValue = shares(positive(wanted), field.values, floor, counts);
+    field.of_state.forEach((value, state) => {
+      product[state] = product[state]! * ofValue[value]!;
     });
   }
   const total = product.reduce((sum, each) => sum + each, 0);
@@ -130,8 +118,10 @@ export function canLearn(goal: Goal, counts: Counts): boolean {
     Object.keys(goal.reward ?? {}).every(isKnown) &&
     rewards.every((reward) => typeof reward === "number") &&
     targets.every(([name, wanted]) => {
-      const values = fieldOf(name, counts)?.values ?? [];
-      return Object.keys(wanted).every((value) => values.includes(value));
+      const field = counts.fields.find((each) => each.name === name);
+      const values = field?.values ?? [];
+      const isOfEveryState = field?.of_state.every((value) => value >= 0) ?? false;
+      return isOfEveryState && Object.keys(wanted).every((value) => values.includes(value));
     }) &&
     (goal.forbid ?? []).every(([state]) => state === null || isKnown(state))
   );
@@ -162,7 +152,7 @@ export function idealOf(goal: Goal, counts: Counts): Ideal | null {
     isReward = true;
     next = byReward(goal.reward as Record<string, number>, goal.temperature ?? 1, states);
   } else if (prefer.length > 0) {
-    next = shares(prefer, states, goal.floor);
+    next = shares(prefer, states, goal.floor, counts);
   } else if (preferActions.length > 0) {
     next = new Float64Array(numStates).fill(1 / numStates);
   } else {
@@ -172,7 +162,8 @@ export function idealOf(goal: Goal, counts: Counts): Ideal | null {
   // Actions: a reward has none, without preferences all are equal.
   let actions = new Float64Array(numActions).fill(isReward ? 1 : 1 / numActions);
   if (preferActions.length > 0) {
-    actions = new Float64Array(shares(preferActions, counts.actions, goal.action_floor));
+    const ofActions = shares(preferActions, counts.actions, goal.action_floor, counts);
+    actions = new Float64Array(ofActions);
   }
 
   const forbidden = forbiddenOf(goal, states, counts.actions);

@@ -48,17 +48,17 @@ export function learn(counts: Counts, goal: Goal): Learned | null {
   const records = new Float64Array(numStates);
   const similarity = new Float64Array(numStates);
   const squares = new Float64Array(numStates);
-  counts.transitions.forEach(([state, action, next, number, weight], index) => {
+  for (const [state, action, next, number, weight, weightSquared] of counts.transitions) {
     const cell = state * numActions + action;
     records[state]! += number;
     if (ideal.forbidden[cell] === 1) {
-      return;
+      continue;
     }
     const each = (ideal.next[next]! * ideal.actions[action]!) / peak;
     evidence[cell]! += weight * each;
     similarity[state]! += weight * each;
-    squares[state]! += (counts.weight_squared?.[index] ?? weight) * each * each;
-  });
+    squares[state]! += weightSquared * each * each;
+  }
 
   // The rule: evidence and prior, as shares of each state.
   const rule = new Float64Array(numStates * numActions);
