@@ -233,7 +233,7 @@ class _Mixture:
         return optimal_rule(System.of(mean, self.score, terminal=ends))
 
     def _loops(self, rule: FloatArray) -> FloatArray:
-        """Closed loops of a rule, discounted and cut at the end of an episode: [M, S, S]."""
+        """Closed loops of a rule, cut at the end of an episode: [M, S, S]."""
         loop = np.einsum("sa,msan->msn", rule, self.transition, optimize=True)
         return np.asarray(loop * self.goes_on[:, None])
 
