@@ -9,6 +9,9 @@ PAGE_SOURCES := $(shell find frontend -name node_modules -prune -o -type f -prin
 NPM := $(shell command -v npm)
 NO_NODE := Node is missing, so the page of the workbench is neither built nor tested: install Node 20.19
 
+# Tests start hundreds of processes; without bytecode each would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo frontend test-frontend test coverage test-minimum fuzz lint docs bench clean
 
 demo: .venv/demo frontend
@@ -21,11 +24,11 @@ demo: .venv/demo frontend
 	@echo "Open the workbench on this log: $(BIN)/pastwise workbench $(LOG)"
 
 test: lint test-frontend
-	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
 
 # The same tests with the share of code that they run; measuring it takes several times as long.
 coverage: .venv/ready
-	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --cov --cov-report=term
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=term
 
 # Random input with a new seed in each round, until something fails or Ctrl-C. A failure is repeated
 # with: make fuzz SEED=..., the seed that was printed.

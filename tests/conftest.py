@@ -1,7 +1,7 @@
-"""Hypothesis draws the same examples in every run, and no test is timed.
+"""Hypothesis samples the same examples in every run, and no test is timed.
 
-The profile ``fuzz`` draws others in each run, from a seed that can be given. Linear algebra has one
-thread, as in the processes of a study: with another number of threads it rounds differently.
+The profile ``fuzz`` has more of them, and others in each run, from a seed that can be given. Linear
+algebra has one thread, as in the processes of a study: with another number it rounds differently.
 """
 
 import os
@@ -10,6 +10,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from hypothesis import settings
 
-settings.register_profile("pastwise", derandomize=True, deadline=None)
-settings.register_profile("fuzz", derandomize=False, deadline=None, print_blob=True)
+settings.register_profile("pastwise", derandomize=True, deadline=None, max_examples=50)
+settings.register_profile(
+    "fuzz", derandomize=False, deadline=None, print_blob=True, max_examples=200
+)
 settings.load_profile("pastwise")

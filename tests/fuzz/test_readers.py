@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pastwise import LogWarning, count_transitions
@@ -77,7 +77,6 @@ def require_right(path: Path, rows: list[dict[str, Any]] | None, **more: Any) ->
         assert labelled(counts) == expected
 
 
-@settings(max_examples=100)
 @given(rows=tables(TEXTS))
 def test_csv_files_of_any_text(folder: Path, rows: list[dict[str, str]]) -> None:
     path = folder / "log.csv"
@@ -89,7 +88,6 @@ def test_csv_files_of_any_text(folder: Path, rows: list[dict[str, str]]) -> None
     require_right(path, missing)
 
 
-@settings(max_examples=70)
 @given(
     content=st.binary(max_size=60),
     header=st.booleans(),
@@ -102,7 +100,6 @@ def test_files_of_any_bytes(folder: Path, content: bytes, header: bool, suffix: 
     require_right(path, None)
 
 
-@settings(max_examples=70)
 @given(header=st.lists(TEXTS, min_size=1, max_size=4), data=st.data())
 def test_csv_files_of_any_header(folder: Path, header: list[str], data: st.DataObject) -> None:
     path = folder / "header.csv"
@@ -121,7 +118,6 @@ def test_csv_files_of_any_header(folder: Path, header: list[str], data: st.DataO
     assert {state, action, next_state} <= set(header)
 
 
-@settings(max_examples=70)
 @given(rows=st.one_of(tables(TEXTS), tables(WHOLE), tables(st.booleans())))
 def test_json_files_of_one_type(folder: Path, rows: list[dict[str, Any]]) -> None:
     path = folder / "log.jsonl"
@@ -136,7 +132,6 @@ NESTED = st.recursive(
 )
 
 
-@settings(max_examples=70)
 @given(rows=tables(NESTED))
 def test_json_files_of_any_values(folder: Path, rows: list[dict[str, Any]]) -> None:
     path = folder / "mixed.jsonl"
@@ -165,7 +160,6 @@ OTHER_TYPES: dict[Any, st.SearchStrategy[Any]] = {
 }
 
 
-@settings(max_examples=100)
 @given(kind=st.sampled_from(list(TYPES | OTHER_TYPES)), data=st.data())
 def test_parquet_files_of_any_type(folder: Path, kind: Any, data: st.DataObject) -> None:
     values = (TYPES | OTHER_TYPES)[kind]
@@ -176,7 +170,6 @@ def test_parquet_files_of_any_type(folder: Path, kind: Any, data: st.DataObject)
     require_right(path, rows if kind in TYPES else None)
 
 
-@settings(max_examples=70)
 @given(
     kind=st.sampled_from(list(TYPES | OTHER_TYPES)),
     role=st.sampled_from(["weight", "count", "task", "age", "episode"]),

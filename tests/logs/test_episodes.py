@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pastwise import Columns, LogWarning, Space, TransitionCounts, count_transitions
@@ -90,7 +90,6 @@ ROWS = st.lists(ROW, min_size=8, max_size=30)
 
 
 @given(ROWS)
-@settings(max_examples=60)
 def test_pieces_are_those_of_a_plain_loop(rows: list[Row]) -> None:
     """Rows in any order, with values missing anywhere and several records of one time."""
     columns, expected = replace(COLUMNS, max_gap=2), literal_pieces(rows, 2)
@@ -103,7 +102,6 @@ def test_pieces_are_those_of_a_plain_loop(rows: list[Row]) -> None:
 
 
 @given(ROWS)
-@settings(max_examples=60)
 def test_the_records_are_those_that_are_counted(rows: list[Row]) -> None:
     table = table_of(rows)
     if not literal_pieces(rows, 10):
@@ -152,7 +150,6 @@ def literal_chains(with_next: list[RowWithNext]) -> tuple[list[list[tuple[str, s
 
 
 @given(st.lists(st.tuples(ROW, maybe(st.sampled_from("abc"))), min_size=1, max_size=30))
-@settings(max_examples=60)
 def test_next_states_that_lead_elsewhere_break_the_chain(with_next: list[RowWithNext]) -> None:
     """All that is counted and has a place is in some episode, in any order of rows."""
     expected, broken = literal_chains(with_next)
@@ -174,7 +171,6 @@ def test_next_states_that_lead_elsewhere_break_the_chain(with_next: list[RowWith
 
 
 @given(ROWS)
-@settings(max_examples=60)
 def test_next_states_that_say_what_the_next_record_says_change_nothing(rows: list[Row]) -> None:
     """In a complete log: no value is missing, and no time occurs twice in an episode."""
     complete = sorted({row[:2]: row for row in rows if None not in row}.values())

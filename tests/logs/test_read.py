@@ -379,30 +379,26 @@ def aged(table: Any, half_life: Any, **options: Any) -> TransitionCounts:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    ("half_life", "before"),
+    ("half_life", "before", "latest"),
     [
-        ("1s", timedelta(seconds=1)),
-        ("1min", timedelta(minutes=3)),
-        ("1h", timedelta(hours=2)),
-        ("0.5d", timedelta(days=1)),
-        (timedelta(weeks=2), timedelta(weeks=2)),
+        ("1s", timedelta(seconds=1), datetime(1969, 7, 20, 20, 17, 40)),
+        ("1min", timedelta(minutes=3), NOON),
+        ("1h", timedelta(hours=2), NOON + timedelta(hours=11, minutes=59, seconds=58)),
+        ("0.5d", timedelta(days=1), NOON + timedelta(hours=11, minutes=59, seconds=58)),
+        ("0.5d", timedelta(days=1), datetime(1969, 7, 20, 20, 17, 40)),
+        (timedelta(weeks=2), timedelta(weeks=2), NOON),
     ],
 )
 def test_weight_halves_with_every_half_life(
-    kind: str, half_life: Any, before: timedelta, tmp_path: Path
+    kind: str, half_life: Any, before: timedelta, latest: datetime, tmp_path: Path
 ) -> None:
     """At any hour of the day."""
-    for latest in (
-        NOON,
-        NOON + timedelta(hours=11, minutes=59, seconds=58),
-        datetime(1969, 7, 20, 20, 17, 40),
-    ):
-        counts = aged(KINDS[kind](dated(latest, latest - before), tmp_path), half_life)
-        span = seconds(half_life) if isinstance(half_life, str) else half_life.total_seconds()
-        np.testing.assert_allclose(
-            counts.weight, [1, 0.5 ** (before.total_seconds() / span)], rtol=1e-9
-        )
-        assert counts.decay == Decay((latest - datetime(1970, 1, 1)).total_seconds(), span)
+    counts = aged(KINDS[kind](dated(latest, latest - before), tmp_path), half_life)
+    span = seconds(half_life) if isinstance(half_life, str) else half_life.total_seconds()
+    np.testing.assert_allclose(
+        counts.weight, [1, 0.5 ** (before.total_seconds() / span)], rtol=1e-9
+    )
+    assert counts.decay == Decay((latest - datetime(1970, 1, 1)).total_seconds(), span)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -47,7 +47,6 @@ def queried(table: pa.Table, columns: Columns) -> Any:
     return counts.states.labels[int(counts.state[0])]
 
 
-@settings(max_examples=60, deadline=None)
 @given(edges, st.booleans(), numbers, st.sampled_from([pa.float64(), pa.float32(), pa.int64()]))
 def test_bins_are_those_of_the_query(
     cuts: list[float], is_open: bool, number: float, kind: pa.DataType

@@ -196,8 +196,9 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("dirty", [False, True])
 def test_summary_is_that_of_a_plain_loop(engine: str, way: str, dirty: bool) -> None:
+    """Three logs by one engine, one by each of the others."""
     columns = WAYS[way]
-    for seed in range(3):
+    for seed in range(3) if engine == "pyarrow" else (3,):
         rows = random_rows(seed, dirty)
         found = read_log(ENGINES[engine](table_of(rows)), columns)
         assert_same_as_loop(found.episodes, rows, columns)

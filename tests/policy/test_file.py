@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import safetensors.numpy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from safetensors import SafetensorError
@@ -187,7 +187,6 @@ def learners(draw: st.DrawFn) -> TransferLearner:
 
 
 @given(learners())
-@settings(max_examples=200)
 def test_everything_comes_back(saved: TransferLearner) -> None:
     assert_same(reloaded(saved), saved)
 

@@ -107,8 +107,8 @@ def test_a_study_follows_from_its_seed(study: Calibration) -> None:
     assert again == study
     more = calibrate(["null"], systems=8, samples=40)
     assert more.outcomes[:7] == study.outcomes[:7]
-    other = calibrate(["null"], systems=7, samples=40, seed=1)
-    assert other.outcomes != study.outcomes[:7]
+    other = calibrate(["null"], systems=2, samples=40, seed=1)
+    assert other.outcomes != study.outcomes[:2]
 
 
 def test_an_unknown_family_is_refused() -> None:

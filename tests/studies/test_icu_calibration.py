@@ -30,16 +30,17 @@ def test_coverage_error_and_width_are_counted() -> None:
 
 
 def test_statements_stand_next_to_the_truth(tmp_path: Path) -> None:
-    study = icu_calibration(sizes=(30,), logs=1, samples=40, seed=1)
-    assert len(study.statements) == len(METHODS) * len(QUANTITIES)
-    by_name = {(each.method, each.quantity): each for each in study.statements}
+    study = icu_calibration(sizes=(30,), logs=1, samples=10, seed=1, methods=("TL",))
+    assert [(each.method, each.quantity) for each in study.statements] == [
+        ("TL", quantity) for quantity in QUANTITIES
+    ]
+    by_name = {each.quantity: each for each in study.statements}
 
     # The expert's exact survival is published; differences are those of the values.
-    assert by_name["TL", "expert"].truth == pytest.approx(0.78184, abs=1e-4)
-    for method in METHODS:
-        rule = by_name[method, "rule"].truth
-        done = by_name[method, "what was done"].truth
-        assert by_name[method, "rule - done"].truth == pytest.approx(rule - done)
+    assert by_name["expert"].truth == pytest.approx(0.78184, abs=1e-4)
+    rule = by_name["rule"].truth
+    done = by_name["what was done"].truth
+    assert by_name["rule - done"].truth == pytest.approx(rule - done)
     assert all(each.low <= each.mean <= each.high for each in study.statements)
 
     study.write(tmp_path)

@@ -113,6 +113,7 @@ def test_a_newly_registered_method_is_in_the_studies(
 def test_studies_from_the_command_line(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr("pastwise.studies.icu.QUICK_SIZES", (20,))
     out = tmp_path / "out"
     small = ["--seeds", "1"] + (["--patients", "10"] if name == "icu-sepsis" else [])
     assert call(monkeypatch, "study", name, "--quick", *small, "--out", str(out), "--json") == 0

@@ -85,8 +85,9 @@ class IcuCalibration:
     def page(self) -> str:
         """Coverage, mean error and mean width of each quantity, as a page of Markdown."""
         sizes = sorted({statement.episodes for statement in self.statements})
+        methods = dict.fromkeys(statement.method for statement in self.statements)
         rows = []
-        for episodes, method in product(sizes, METHODS):
+        for episodes, method in product(sizes, methods):
             cells = [self._cell(episodes, method, quantity) for quantity in QUANTITIES]
             rows.append([f"{episodes:,}", method, *cells])
         lines = [
@@ -118,11 +119,12 @@ def icu_calibration(
     samples: int = 200,
     seed: int = 0,
     runner: Runner | None = None,
+    methods: tuple[str, ...] = METHODS,
 ) -> IcuCalibration:
-    """Run the study: ``logs`` logs of each size."""
+    """Run the study: ``logs`` logs of each size, from which each method learns."""
     parts = [
         partial(_statements, episodes, log, method, samples, seed)
-        for episodes, log, method in product(sizes, range(logs), METHODS)
+        for episodes, log, method in product(sizes, range(logs), methods)
     ]
     settings = {
         "study": "icu-calibration",
@@ -130,6 +132,7 @@ def icu_calibration(
         "logs": logs,
         "samples": samples,
         "seed": seed,
+        "methods": methods,
     }
     found = (runner or Runner()).run("Evaluating", parts, settings)
     statements = [Statement(**row) for rows in found for row in rows]
