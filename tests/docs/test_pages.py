@@ -1,5 +1,6 @@
 """Every code block of the documentation and of the README runs and prints what its page says."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.java import has_java
+from tests.helpers.java import QUICK_START, has_java
 from tests.helpers.pages import blocks_of
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +35,8 @@ def test_code_blocks_run(page: Path) -> None:
     if "curl" in text and not shutil.which("curl"):
         pytest.skip("the page needs curl")
     command = [sys.executable, str(RUNNER), str(page)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "JAVA_TOOL_OPTIONS": QUICK_START}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

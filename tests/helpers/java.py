@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Options of Java for short programs: a query of a few rows is over before better code pays off."""
+
 
 def has_java() -> bool:
     """Whether there is Java where Spark looks for it."""

@@ -17,7 +17,7 @@ from pastwise.logs.episodes import read_episodes
 from pastwise.logs.query import grouped, prepare
 from pastwise.logs.read import read_log
 from pastwise.logs.sources import open_table
-from tests.helpers.java import needs_java
+from tests.helpers.java import QUICK_START, needs_java
 from tests.helpers.tables import Log, Row, assert_counts, counted, slow_counts
 
 pytestmark = needs_java
@@ -30,6 +30,7 @@ def spark() -> Iterator[SparkSession]:
     settings = {
         "spark.sql.shuffle.partitions": 2,
         "spark.driver.host": "127.0.0.1",
+        "spark.driver.extraJavaOptions": QUICK_START,
         "spark.log.level": "ERROR",
     }
     for name, value in settings.items():

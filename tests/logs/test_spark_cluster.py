@@ -8,20 +8,18 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.helpers.java import needs_java
+from tests.helpers.java import QUICK_START, needs_java
 
 pytestmark = needs_java
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "spark_cluster.py"
-QUICK_START = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
 
 def test_killed_executor_changes_no_count() -> None:
     """The benchmark on a small log; it has a session of its own, and so a process."""
     command = [sys.executable, str(BENCHMARK), "--rows", "300000", "--killed", "--json"]
-    shown = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, **QUICK_START}
-    )
+    environment = {**os.environ, "JAVA_TOOL_OPTIONS": QUICK_START}
+    shown = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert shown.returncode == 0, shown.stderr
     runs = json.loads(shown.stdout)
     assert [run["name"] for run in runs] == ["next state, killed", "episode, time, killed"]
