@@ -74,6 +74,15 @@ def test_the_command_line_has_the_options_that_are_used() -> None:
         serve.make_context("serve", command[2:])
 
 
+def test_the_image_gets_the_files_that_it_is_built_from() -> None:
+    lines = (DEPLOY / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    copies = [line.split()[1:-1] for line in lines if line.startswith("COPY ")]
+    sources = {source for copy in copies if not copy[0].startswith("--") for source in copy}
+    ignored = (DEPLOY / "Dockerfile.dockerignore").read_text(encoding="utf-8").splitlines()
+    sent = {line.removeprefix("!") for line in ignored if line.startswith("!")}
+    assert {source.removeprefix("./") for source in sources} == sent
+
+
 def test_alerts_look_at_metrics_that_the_service_has() -> None:
     alerts = (DEPLOY / "alerts.yaml").read_text(encoding="utf-8")
     named = {name.removesuffix("_bucket") for name in re.findall(r"pastwise_[a-z_]+", alerts)}
