@@ -18,12 +18,19 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
-from pastwise.service.client import Client
+from pastwise.errors import ServiceError
+from pastwise.service.client import REPEATED, Client
 from tests.helpers.server import POLICY, STATES
 
 DATABASE = "service.sqlite"
+
+Answer = TypeVar("Answer")
+
+
+class Unanswered(Exception):
+    """The load ended before a request was answered."""
 
 
 class Decided(NamedTuple):
@@ -47,23 +54,20 @@ class Reported(NamedTuple):
 class Load:
     """Clients that decide, report outcomes and repeat themselves, each in a thread.
 
+    A request is repeated until it is answered or the load ends, however long a restart takes.
+
     Parameters
     ----------
     clients : int
         Number of threads; the default keeps a server busy.
-    retries : int
-        How often a request is repeated. The default outlasts a restart of half a minute.
     """
 
-    def __init__(
-        self, url: str, token: str, *, clients: int = 6, retries: int = 12, seed: int = 0
-    ) -> None:
+    def __init__(self, url: str, token: str, *, clients: int = 6, seed: int = 0) -> None:
         self.decisions: dict[str, Decided] = {}
         self.outcomes: dict[str, Reported] = {}
         self.errors: list[Exception] = []
         self._url = url
         self._token = token
-        self._retries = retries
         self._ends = threading.Event()
         self._threads = [
             threading.Thread(target=self._run, args=(f"{seed}-{number}",), daemon=True)
@@ -75,22 +79,31 @@ class Load:
             thread.start()
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self.end()
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """End the load; an error of the block itself is not hidden by those of the threads."""
+        if error is None:
+            self.end()
+            return
+        self._end_threads()
+        for each in self.errors:
+            error.add_note(f"A client failed, too: {each!r}")
 
     def end(self) -> None:
         """Finish the requests that are under way; what went wrong in a thread is raised here."""
+        self._end_threads()
+        if self.errors:
+            raise self.errors[0]
+
+    def _end_threads(self) -> None:
         self._ends.set()
         for thread in self._threads:
             thread.join()
-        if self.errors:
-            raise self.errors[0]
 
     def _run(self, name: str) -> None:
         rng = random.Random(name)
         waiting: list[str] = []
         number = 0
-        with Client(self._url, self._token, retries=self._retries, first_wait=0.01) as client:
+        with Client(self._url, self._token, retries=5, first_wait=0.01) as client:
             while not self._ends.is_set():
                 try:
                     if waiting and rng.random() < 0.5:
@@ -98,24 +111,39 @@ class Load:
                     else:
                         number += 1
                         waiting.append(self._decide(client, f"{name}-{number}", rng))
+                except Unanswered:
+                    return
                 except Exception as error:
                     self.errors.append(error)
                     return
 
+    def _answered(self, call: Callable[[], Answer]) -> Answer:
+        """The answer to a request, which is sent again until there is one or the load ends."""
+        while True:
+            try:
+                return call()
+            except ServiceError as error:
+                if error.status not in REPEATED:
+                    raise
+                if self._ends.is_set():
+                    raise Unanswered from error
+
     def _decide(self, client: Client, key: str, rng: random.Random) -> str:
         state = rng.choice(STATES)
-        answer = client.decide(POLICY, state, key=key)
+        answer = self._answered(lambda: client.decide(POLICY, state, key=key))
         if rng.random() < 0.1:
-            assert client.decide(POLICY, state, key=key) == answer
+            again = self._answered(lambda: client.decide(POLICY, state, key=key))
+            assert again == answer
         decided = Decided(key, state, answer.action, answer.propensity, answer.evidence)
         self.decisions[answer.decision_id] = decided
         return answer.decision_id
 
     def _report(self, client: Client, decision_id: str, rng: random.Random) -> None:
         next_state = rng.choice(STATES)
-        answer = client.outcome(decision_id, next_state)
+        answer = self._answered(lambda: client.outcome(decision_id, next_state))
         if rng.random() < 0.1:
-            assert client.outcome(decision_id, next_state) == answer
+            again = self._answered(lambda: client.outcome(decision_id, next_state))
+            assert again == answer
         self.outcomes[decision_id] = Reported(next_state, answer.status, answer.evidence)
 
 
