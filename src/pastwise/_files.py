@@ -70,6 +70,16 @@ def require_regular_file(path: str | Path) -> None:
 
 
 @contextmanager
+def private_files() -> Iterator[None]:
+    """Let only the user read the files and folders that this process makes."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+@contextmanager
 def replacing(path: str | Path, *, check: Callable[[Path], None] | None = None) -> Iterator[Path]:
     """A temporary path to write to; it takes the place of ``path`` if all goes well.
 

@@ -88,6 +88,29 @@ def test_heads_without_end_are_refused(server: Server, line: str) -> None:
     assert not answer or "The head of a request has at most 65536 bytes." in answer
 
 
+@pytest.mark.parametrize("header", ["Host: localhost", "Authorization: Bearer {token}"])
+def test_a_header_that_decides_is_there_once(server: Server, header: str) -> None:
+    twice = header.format(token=server.token)
+    request = request_of(server, "", "Content-Length: 0", twice, "Connection: close")
+    answer = raw(server, request)
+    assert answer.startswith("HTTP/1.1 400")
+    assert "is there twice" in answer
+
+
+def test_files_are_private_in_a_folder_that_is_not(tmp_path: Path, shell: Shell) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir(mode=0o755)
+    with Server(folder) as server:
+        url = f"{server.url}/v1/logs?name=a"
+        headers = {"Authorization": f"Bearer {server.token}"}
+        httpx.post(url, content=b"a,b\n1,2\n", headers=headers).raise_for_status()
+        backup = tmp_path / "backup.sqlite"
+        assert shell("serve", "backup", "--data", str(folder), str(backup)).code == 0
+        files = [backup, tmp_path / "data.token", *folder.rglob("*")]
+    assert {file.name for file in files} >= {"service.sqlite", "service.lock", "uploads"}
+    assert [file for file in files if file.exists() and file.stat().st_mode & 0o077] == []
+
+
 def test_events_arrive_while_they_happen(server: Server) -> None:
     headers = {"Authorization": f"Bearer {server.token}"}
     seen: list[str] = []

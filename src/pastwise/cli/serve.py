@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from pastwise._files import private_files
 from pastwise.cli.options import File
 from pastwise.cli.output import print_text
 from pastwise.errors import MissingDependencyError
@@ -201,13 +202,17 @@ def serve(
 @database_option
 @click.argument("target", type=File)
 def backup(data: Path, database: str | None, target: Path) -> int:
-    """Write a consistent copy of a store to TARGET, while the service runs or not."""
+    """Write a consistent copy of a store to TARGET, while the service runs or not.
+
+    Only you can read the copy.
+    """
     require_service()
     from pastwise.service.store import open_store
 
     store = open_store(database or data, create=False, read_only=True)
     try:
-        store.backup(target)
+        with private_files():
+            store.backup(target)
     finally:
         store.close()
     print_text(f"Wrote {target}.")

@@ -164,6 +164,8 @@ class Gate:
     def _check_host(self, call: Call) -> None:
         """Refuse other names: a page whose name resolves to this machine must not get through."""
         host = call.headers.get(b"host", b"")
+        if len(call.headers) < len(call.scope["headers"]):
+            self._refuse_doubles(call)
         if host in self._known_hosts:
             return
         text = host.decode("latin-1").lower()
@@ -176,6 +178,13 @@ class Gate:
             )
         if len(self._known_hosts) < 1000:
             self._known_hosts.add(host)
+
+    def _refuse_doubles(self, call: Call) -> None:
+        """Refuse several headers Host or Authorization: a proxy may have looked at another one."""
+        names = [name for name, _ in call.scope["headers"]]
+        for name in (b"host", b"authorization"):
+            if names.count(name) > 1:
+                raise Problem("malformed", f"The header {name.decode().title()} is there twice.")
 
     def _check_origin(self, call: Call) -> None:
         """Refuse what pages of other sites send."""

@@ -22,6 +22,7 @@ from dataclasses import replace
 import uvicorn
 from starlette.types import ASGIApp
 
+from pastwise._files import private_files
 from pastwise.errors import ParameterError
 from pastwise.service.app import Service, make_app
 from pastwise.service.journal import Journal
@@ -91,7 +92,8 @@ def run(server: DrainingServer, listening: socket.socket, started: Callable[[], 
     started : callable
         Called when the service is ready; what it returns is awaited, if that is possible.
     """
-    with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
+    loop_factory = server.config.get_loop_factory()
+    with private_files(), asyncio.Runner(loop_factory=loop_factory) as runner:
         runner.run(_run(server, listening, started))
 
 
