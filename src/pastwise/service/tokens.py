@@ -15,6 +15,7 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import mkstemp
 
 from pastwise.errors import FileError, ParameterError
 from pastwise.service.problems import Problem
@@ -175,15 +176,11 @@ def view_of(row: TokenRow) -> TokenView:
 
 def read_token_file(path: Path) -> list[str]:
     """Secrets of a token file, one a line; the file is made with a new one if there is none."""
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        pass
-    except OSError as error:
-        raise FileError(f"cannot write the token file {path}: {error.strerror}") from error
-    else:
-        with os.fdopen(descriptor, "w") as file:
-            file.write(new_secret() + "\n")
+    if not path.exists():
+        try:
+            _write_token_file(path)
+        except OSError as error:
+            raise FileError(f"cannot write the token file {path}: {error.strerror}") from error
 
     try:
         lines = path.read_text(encoding="ascii").split()
@@ -198,3 +195,17 @@ def read_token_file(path: Path) -> list[str]:
     if not lines:
         raise ParameterError(f"{path} has no token; delete it and start again to have one made")
     return lines
+
+
+def _write_token_file(path: Path) -> None:
+    """Make a token file for its owner only; it has its name as soon as it is complete."""
+    descriptor, unfinished = mkstemp(prefix=".token-", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(new_secret() + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        Path(unfinished).replace(path)
+    except OSError:
+        Path(unfinished).unlink()
+        raise
