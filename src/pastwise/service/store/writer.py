@@ -65,6 +65,7 @@ class Writer:
         self._most = most
         self._queue: SimpleQueue[_Submission | _Call | _End] = SimpleQueue()
         self._error: StoreError | None = None
+        self._committing = 0
         self._closed = False
         self._lock = Lock()
         self._thread = Thread(target=self._run, name="pastwise-writer", daemon=True)
@@ -89,8 +90,8 @@ class Writer:
         return future
 
     def waiting(self) -> int:
-        """How many submissions wait."""
-        return self._queue.qsize()
+        """How many submissions wait, those in the transaction under way included."""
+        return self._queue.qsize() + self._committing
 
     def close(self) -> None:
         """Commit what waits and end the thread."""
@@ -139,8 +140,10 @@ class Writer:
             writes.extend(following.writes)
 
         # One transaction for all of it.
+        self._committing = len(submissions)
         if self._error is None:
             self._transact(writes)
+        self._committing = 0
         for submission in submissions:
             if self._error is None:
                 submission.future.set_result(None)
