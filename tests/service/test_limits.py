@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -77,10 +78,11 @@ def test_a_body_that_is_longer_than_it_says(service: InProcess) -> None:
 
 
 def test_a_body_that_does_not_arrive(service: InProcess) -> None:
-    part = [{"body": b'{"state": ', "more_body": True}]
-    status, problem = send(service, DECIDE, part, {"Content-Length": "100"})
-    assert status == 408
-    assert problem["type"] == "/problems/too-slow"
+    part = {"body": b'{"state": ', "more_body": True}
+    for messages in ([], [part]):
+        status, problem = send(service, DECIDE, messages, {"Content-Length": "100"})
+        assert status == 408
+        assert problem["type"] == "/problems/too-slow"
 
 
 def test_a_client_that_goes_away_gets_no_answer(service: InProcess) -> None:
@@ -233,6 +235,20 @@ def test_queries_are_checked(service: InProcess, query: str, pointer: str) -> No
     answer = service.call("GET", f"/v1/policies/{ROOM}/decisions?{query}")
     assert slug_of(answer) in ("invalid-value", "unknown-member")
     assert answer.json()["errors"][0]["pointer"] == pointer
+
+
+def test_a_state_in_a_query_that_is_nested_too_deeply(service: InProcess) -> None:
+    state = '{"room":' + "[" * 1010
+    answer = service.call("GET", f"/v1/policies/{ROOM}/rule?{urlencode({'state': state})}")
+    assert slug_of(answer) == "unknown-label"
+
+
+def test_a_time_after_the_last_year(service: InProcess) -> None:
+    expires = "9999-12-31T23:59:59-12:00"
+    token = {"name": "eternal", "roles": ["read"], "expires": expires}
+    answer = service.call("POST", "/v1/tokens", token)
+    assert slug_of(answer) == "invalid-value"
+    assert answer.json()["errors"][0]["pointer"] == "/expires"
 
 
 def test_a_query_of_too_many_parameters(service: InProcess) -> None:

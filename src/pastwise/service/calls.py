@@ -216,21 +216,11 @@ class Call:
         if kind is not None and kind != JSON and not _JSON_KIND.match(kind):
             raise Problem("unsupported-kind", "Send JSON, with Content-Type: application/json.")
 
-        # A small body is there at once.
-        message = await self.receive()
-        if message["type"] == "http.disconnect":
-            raise ClientGone
-        body: bytes = message.get("body", b"")
-        if message.get("more_body", False):
-            try:
-                async with asyncio.timeout(seconds):
-                    rest = await self.read(limit - len(body), BODY_LIMIT)
-            except TimeoutError:
-                raise Problem("too-slow", f"The body did not arrive in {seconds:g} s.") from None
-            body += rest
-        if len(body) > limit:
-            raise too_large(limit, BODY_LIMIT)
-        return body
+        try:
+            async with asyncio.timeout(seconds):
+                return await self.read(limit, BODY_LIMIT)
+        except TimeoutError:
+            raise Problem("too-slow", f"The body did not arrive in {seconds:g} s.") from None
 
 
 NOBODY = Holder("", "", frozenset())

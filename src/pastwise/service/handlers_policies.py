@@ -104,7 +104,7 @@ def _state(text: str) -> StateValue:
         return text
     try:
         row = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     if not isinstance(row, dict):
         return text

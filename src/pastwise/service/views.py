@@ -47,11 +47,14 @@ def time_of(text: str) -> int:
     ------
     ValueError
         If the text is no time.
+    OverflowError
+        If it is before the year 1 or after the year 9999 in UTC, and cannot be shown.
     """
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return round(moment.timestamp() * 1000)
+    seconds = moment.astimezone(UTC).replace(microsecond=0).timestamp()
+    return round(seconds) * 1000 + moment.microsecond // 1000
 
 
 def settings_text(settings: PolicySettings) -> str:
