@@ -55,6 +55,11 @@ export function asProblem(error: unknown): Problem {
   return new Problem("page-error", "The page made an error", detail);
 }
 
+/** Whether the frame says it already, above every screen: no answer, or no session. */
+export function isSaidAbove(problem: Problem): boolean {
+  return problem.slug === "unreachable" || problem.status === 401;
+}
+
 /** Whether a request was given up by the page itself. */
 export function isAborted(error: unknown): boolean {
   return error instanceof DOMException && error.name === "AbortError";
