@@ -12,7 +12,7 @@ NO_NODE := Node is missing, so the page of the workbench is neither built nor te
 # Tests start hundreds of processes; without bytecode each would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo frontend test-frontend test coverage test-minimum fuzz lint docs bench clean
+.PHONY: demo frontend test-frontend test test-python coverage test-minimum fuzz lint docs bench clean
 
 demo: .venv/demo frontend
 	$(BIN)/pastwise validate $(LOG) --state room --action did --episode day --time hour
@@ -23,7 +23,9 @@ demo: .venv/demo frontend
 	$(BIN)/pastwise reproduce
 	@echo "Open the workbench on this log: $(BIN)/pastwise workbench $(LOG)"
 
-test: lint test-frontend
+test: lint test-frontend test-python
+
+test-python: .venv/ready
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
 
 # The same tests with the share of code that they run; measuring it takes several times as long.
@@ -59,6 +61,8 @@ frontend test-frontend:
 	@echo "$(NO_NODE) or later." >&2
 else
 frontend: $(PAGE)
+
+test-python: $(PAGE)
 
 test-frontend: $(PAGE) .venv/ready
 	cd frontend && npm run --silent check

@@ -41,7 +41,7 @@ def policy(tmp_path: Path) -> Path:
 
 def test_updates_by_several_processes_are_kept_or_refused(policy: Path) -> None:
     """Each process that ends with 0 has its record in the file; the others say why not."""
-    number = 5
+    number = 3
     log = policy.parent / "log.csv"
     log.write_text("room,did,then\ncold,heat,mild\n")
     command = [sys.executable, "-m", "pastwise", "update", str(policy), str(log), "-o", str(policy)]
