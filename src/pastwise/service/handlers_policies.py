@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 
+import msgspec
 from starlette.responses import Response, StreamingResponse
 
 from pastwise.service.calls import (
@@ -34,11 +34,14 @@ from pastwise.service.types import (
     RuleView,
     SettingsPatch,
     StateValue,
+    Value,
     VersionView,
 )
 from pastwise.service.views import version_view
 
 EVENT_STREAM = "text/event-stream"
+
+_ROW = msgspec.json.Decoder(dict[str, Value | None])
 
 
 def _policy_answer(view: PolicyView, status: int = 200) -> Answer:
@@ -103,14 +106,11 @@ def _state(text: str) -> StateValue:
     if not text.startswith("{"):
         return text
     try:
-        row = json.loads(text)
-    except (ValueError, RecursionError):
+        return _ROW.decode(text)
+    except msgspec.ValidationError as error:
+        raise Problem("invalid-value", f"The row is not valid: {error}") from error
+    except msgspec.DecodeError:
         return text
-    if not isinstance(row, dict):
-        return text
-    if not all(isinstance(value, str | int | float | bool | None) for value in row.values()):
-        raise Problem("invalid-value", "Each column of a row is text, a number, or null.")
-    return row
 
 
 async def monitor(call: Call) -> Answer:

@@ -33,6 +33,8 @@ OnUnseen = Annotated[str, Meta(pattern="^(refuse|prior|action:.{1,1024})$")]
 Due = Annotated[float, Meta(gt=0, le=3.2e8, description="Seconds; at most ten years.")]
 Floor = Annotated[float, Meta(ge=0, le=1)]
 Days = Annotated[int, Meta(ge=1, le=36_500)]
+VersionNumber = Annotated[int, Meta(ge=1, lt=2**31, description="Number of a version.")]
+Seq = Annotated[int, Meta(ge=0, le=2**62, description="Number of an event.")]
 
 DecisionStatus = Literal[
     "open", "waiting", "learned", "recorded", "late", "missing", "cancelled", "new-label"
@@ -237,7 +239,7 @@ class PolicySettings(Request):
     """
 
     mode: Mode = "shadow"
-    version: int | None = None
+    version: VersionNumber | None = None
     outcome_due_s: Due = 3600.0
     learn: bool = True
     learn_delay: LearnDelay = "none"
@@ -253,7 +255,7 @@ class SettingsPatch(Request):
     """Settings to change; those left out stay as they are."""
 
     mode: Mode | UnsetType = UNSET
-    version: int | UnsetType = UNSET
+    version: VersionNumber | UnsetType = UNSET
     outcome_due_s: Due | UnsetType = UNSET
     learn: bool | UnsetType = UNSET
     learn_delay: LearnDelay | UnsetType = UNSET
@@ -308,7 +310,7 @@ class VersionView(View):
 class RollbackRequest(Request):
     """Back to an older version, which continues from what it had learned."""
 
-    to: Annotated[int, Meta(ge=1)]
+    to: VersionNumber
     reason: Annotated[str, Meta(max_length=1000)] = ""
 
 
@@ -326,7 +328,7 @@ class RuleView(View):
 class ReplayRequest(Request):
     """Replay up to an event; to the last one by default."""
 
-    to_seq: Annotated[int, Meta(ge=0)] | None = None
+    to_seq: Seq | None = None
 
 
 class ReplayView(View):
@@ -362,7 +364,7 @@ class EvaluationRequest(Request):
     """
 
     log: str | None = None
-    version: int | None = None
+    version: VersionNumber | None = None
     samples: Annotated[int, Meta(ge=40, le=20_000)] = 2000
     horizon: Annotated[int, Meta(ge=1, le=100_000)] | None = None
     seed: Annotated[int, Meta(ge=0)] = 0
@@ -374,7 +376,7 @@ class LearnRequest(Request):
     By default these are the decisions since the version was added, so that none counts twice.
     """
 
-    version: int | None = None
+    version: VersionNumber | None = None
     since: str | None = None
     until: str | None = None
     note: Annotated[str, Meta(max_length=1000, pattern=STORABLE)] = ""
