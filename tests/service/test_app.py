@@ -87,6 +87,30 @@ def test_decide_many_answers_item_by_item(service: InProcess) -> None:
     assert third["decision"]["propensity"] == 1.0
 
 
+def test_decide_many_says_that_it_was_made_before(service: InProcess) -> None:
+    body = {"items": [{"state": "cold"}, {"state": "nowhere"}]}
+    headers = {"Idempotency-Key": "batch"}
+    first = service.call("POST", f"{POLICY}/decide-many", body, headers=headers)
+    again = service.call("POST", f"{POLICY}/decide-many", body, headers=headers)
+    assert "idempotency-replayed" not in first.headers
+    assert again.headers["idempotency-replayed"] == "true"
+    assert again.json() == first.json()
+
+
+@pytest.mark.parametrize("number", [0, -1, 2**31, 10**30])
+def test_impossible_numbers_of_versions_are_refused(service: InProcess, number: int) -> None:
+    anything = {"If-Match": "*"}
+    change = service.call("PATCH", POLICY, {"version": number}, headers=anything)
+    assert slug_of(change) == "invalid-value"
+    for path, body in (
+        ("rollback", {"to": number}),
+        ("evaluations", {"version": number}),
+        ("learn", {"version": number}),
+        ("replay", {"to_seq": 10**30}),
+    ):
+        assert slug_of(service.call("POST", f"{POLICY}/{path}", body)) == "invalid-value"
+
+
 def test_taken_and_cancelled(service: InProcess) -> None:
     path = f"/v1/decisions/{service.decide()['decision_id']}"
     taken = service.call("POST", f"{path}/taken", {"action": "vent", "by": "operator"})
@@ -110,8 +134,9 @@ def test_a_rule_for_raw_values(service: InProcess) -> None:
     assert service.call("GET", f"{POLICY}/rule?state={row}").json() == by_label
     nested = quote('{"room": ["cold"]}')
     assert slug_of(service.call("GET", f"{POLICY}/rule?state={nested}")) == "invalid-value"
-    broken = quote('{"room": ')
-    assert slug_of(service.call("GET", f"{POLICY}/rule?state={broken}")) == "unknown-label"
+    for text in ('{"room": ', '{"room": "\\ud800"}', '{"room": NaN}'):
+        path = f"{POLICY}/rule?state={quote(text)}"
+        assert slug_of(service.call("GET", path)) == "unknown-label"
 
 
 def test_pages_of_decisions(service: InProcess) -> None:

@@ -79,7 +79,8 @@ async def test_actions_are_as_frequent_as_their_propensities_say(tmp_path: Path)
         requests = [DecideRequest(state="cold")] * 1000
         found: Counter[str] = Counter()
         for _ in range(4):
-            for answer in await bench.engine.decide_many(ROOM, requests, "tok", None):
+            answers, _ = await bench.engine.decide_many(ROOM, requests, "tok", None)
+            for answer in answers:
                 assert isinstance(answer, DecisionView)
                 found[answer.action] += 1
 
@@ -144,6 +145,16 @@ async def test_one_shot_decisions_with_rewards_are_served(tmp_path: Path) -> Non
             decision = await bench.decide({"user": "old"})
             answer = await bench.outcome(decision, None, reward=reward)
             assert answer.status == "learned"
+
+        # What cannot follow: no reward, a state, and the outcome of another reward.
+        decision = await bench.decide("old")
+        with refused("invalid-value") as raised:
+            await bench.outcome(decision, 1)
+        assert raised.value.errors[0].pointer == "/reward"
+        for label in ("young", 0):
+            with refused("invalid-label"):
+                await bench.outcome(decision, label, reward=1.0)
+        assert (await bench.outcome(decision, 1, reward=1.0)).status == "learned"
         rule = await bench.rule("old")
         with refused("after-terminal"):
             await bench.decide("1")
@@ -178,6 +189,17 @@ async def test_the_prior_answers_in_an_unknown_state_if_it_may(tmp_path: Path) -
         assert decision.action in ("heat", "vent")
         assert decision.support.weak
         assert (await bench.rule("arctic")) == {action: pytest.approx(1 / 3) for action in ACTIONS}
+        assert (await bench.engine.replay(ROOM)).equal
+
+
+@pytest.mark.parametrize("delay", ["none", "window"])
+async def test_what_follows_in_an_unknown_state_is_kept_for_the_next_version(
+    tmp_path: Path, delay: str
+) -> None:
+    async with room_engine(tmp_path, on_unseen="prior", learn_delay=delay) as bench:
+        answer = await bench.outcome(await bench.decide("arctic"), "cold")
+
+        assert (answer.status, answer.evidence) == ("new-label", 0)
         assert (await bench.engine.replay(ROOM)).equal
 
 
@@ -316,7 +338,7 @@ async def test_many_requests_are_answered_one_by_one_in_one_transaction(tmp_path
     async with room_engine(tmp_path) as bench:
         states = ["cold", "colt", "off", "mild", "warm"]
         requests = [DecideRequest(state=state) for state in states]
-        answers = await bench.engine.decide_many(ROOM, requests, "tok", "k")
+        answers, _ = await bench.engine.decide_many(ROOM, requests, "tok", "k")
         slugs = [each.slug if isinstance(each, Problem) else "" for each in answers]
         decisions = [each for each in answers if isinstance(each, DecisionView)]
 
@@ -330,7 +352,9 @@ async def test_a_batch_with_the_same_key_gets_the_same_answers(tmp_path: Path) -
         states = ["colt", "mild", "colt", "cold", "warm"]
         requests = [DecideRequest(state=state) for state in states]
         calls = [bench.engine.decide_many(ROOM, requests, "tok", "k") for _ in range(3)]
-        first, *others = await asyncio.gather(*calls)
+        results = await asyncio.gather(*calls)
+        first, *others = [answers for answers, _ in results]
+        assert sum(is_replayed for _, is_replayed in results) == 2
 
         for answers in others:
             for one, two in zip(first, answers, strict=True):

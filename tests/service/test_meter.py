@@ -40,6 +40,8 @@ async def test_decisions_and_outcomes_are_counted_once(tmp_path: Path) -> None:
             'pastwise_outcomes_total{policy="thermostat",status="missing"} 4',
             'pastwise_weak_decisions_total{policy="thermostat"} 1',
         }
+        unknown = 'pastwise_unknown_states_total{policy="thermostat"} 1'
+        assert lines(metrics, "pastwise_unknown") == {unknown}
         repeated = 'pastwise_idempotent_replays_total{policy="thermostat"} 1'
         assert lines(metrics, "pastwise_idempotent") == {repeated}
         assert "pastwise_outcome_lag_seconds_sum 5" in metrics.render()
@@ -52,5 +54,9 @@ async def test_states_that_are_not_known_are_counted(tmp_path: Path) -> None:
     async with room_engine(tmp_path, options={"metrics": metrics}) as bench:
         with refused("unknown-label"):
             await bench.decide("arctic")
-        unknown = 'pastwise_unknown_states_total{policy="thermostat"} 1'
+        with refused("unknown-label"):
+            await bench.decide("cold", allowed=["hope"])
+        requests = [DecideRequest(state="arctic"), DecideRequest(state="cold")]
+        await bench.engine.decide_many(ROOM, requests, "tok", None)
+        unknown = 'pastwise_unknown_states_total{policy="thermostat"} 2'
         assert lines(metrics, "pastwise_unknown") == {unknown}

@@ -106,7 +106,7 @@ def require_reward(reward: float | None, has_rewards: bool) -> None:
     """Refuse a record without a reward of a log that has rewards, and the other way round."""
     if reward is None:
         if has_rewards:
-            raise ParameterError("the log has rewards, so a new record needs its reward=")
+            raise ParameterError("the log has rewards, so a new record needs its reward")
         return
     if not has_rewards:
         raise ParameterError(

@@ -94,13 +94,26 @@ class Engine(Deployment):
     def _plan_decision(
         self, policy: ServedPolicy, request: DecideRequest, caller: Caller
     ) -> Change[DecisionView]:
-        """Decide in memory; count states that are not known."""
+        """Decide in memory; count what is refused."""
         try:
             return policy.decide(request, caller, self._clock())
         except Problem as problem:
-            if problem.slug == "unknown-label":
-                self._meter.not_known(policy.name)
+            self._meter.refused(policy.name, problem)
             raise
+
+    def _plan_batch(
+        self,
+        policy: ServedPolicy,
+        requests: Sequence[DecideRequest],
+        token: str,
+        key: str | None,
+    ) -> Change[list[DecisionView | Problem]]:
+        """The same for several requests."""
+        change = decide_batch(policy, requests, token, key, self._clock())
+        for answer in change.answer:
+            if isinstance(answer, Problem):
+                self._meter.refused(policy.name, answer)
+        return change
 
     async def _made_before(self, row: DecisionRow) -> DecisionView:
         """The answer that a decision was given before."""
@@ -109,12 +122,15 @@ class Engine(Deployment):
 
     async def decide_many(
         self, name: str, requests: Sequence[DecideRequest], token: str, key: str | None
-    ) -> list[DecisionView | Problem]:
-        """Decisions in one transaction; an item that is refused does not stop the others."""
+    ) -> tuple[list[DecisionView | Problem], bool]:
+        """Decisions in one transaction, and whether they were made before for the same key.
+
+        An item that is refused does not stop the others.
+        """
         if key is None:
             policy = self._serving(name)
-            change = decide_batch(policy, requests, token, None, self._clock())
-            return await self._commit(policy, change)
+            change = self._plan_batch(policy, requests, token, None)
+            return await self._commit(policy, change), False
 
         with await self._commits.reserve((name, token, key)) as ticket:
             self._serving(name)
@@ -123,10 +139,10 @@ class Engine(Deployment):
                 answers = await self._batch_made_before(first, requests, token, key)
                 ticket.finish(None)
                 self._meter.repeated(name)
-                return answers
+                return answers, True
             policy = self._serving(name)
-            change = decide_batch(policy, requests, token, key, self._clock())
-        return await self._commit(policy, change, ticket)
+            change = self._plan_batch(policy, requests, token, key)
+        return await self._commit(policy, change, ticket), False
 
     async def _batch_made_before(
         self, first: DecisionRow, requests: Sequence[DecideRequest], token: str, key: str

@@ -64,14 +64,15 @@ async def decide_many(call: Call, body: DecideManyRequest) -> Answer:
         service.rates.take(call.holder.id, "decide", len(body.items) - 1)
 
     policy = call.params["policy"]
-    answers = await service.engine.decide_many(policy, body.items, call.holder.id, key)
+    engine = service.engine
+    answers, is_replayed = await engine.decide_many(policy, body.items, call.holder.id, key)
     items = []
     for answer in answers:
         if isinstance(answer, Problem):
             items.append(ItemAnswer(problem=answer.to_dict()))
         else:
             items.append(ItemAnswer(decision=answer))
-    return Answer(ManyDecisions(items))
+    return Answer(ManyDecisions(items), 200, REPLAYED if is_replayed else ())
 
 
 async def outcome(call: Call, body: OutcomeRequest) -> Answer:

@@ -8,6 +8,7 @@ from typing import Any
 from pastwise.service.changes import News
 from pastwise.service.metrics import Metrics, Number
 from pastwise.service.monitor import PolicyMonitor
+from pastwise.service.problems import Problem
 
 
 class Meter:
@@ -43,6 +44,8 @@ class Meter:
         number.add()
         if body["weak"]:
             self._metrics.weak_decisions.add(policy=policy)
+        if body["unseen"]:
+            self._metrics.unknown_states.add(policy=policy)
 
     def _closed(self, policy: str, body: Mapping[str, Any]) -> None:
         self._metrics.outcomes.add(policy=policy, status=body["status"])
@@ -58,9 +61,11 @@ class Meter:
         """A request was answered again because of its key."""
         self._metrics.idempotent_replays.add(policy=policy)
 
-    def not_known(self, policy: str) -> None:
-        """A decision was requested in a state that is not known."""
-        self._metrics.unknown_states.add(policy=policy)
+    def refused(self, policy: str, problem: Problem) -> None:
+        """A decision was refused, perhaps since its state is not known."""
+        is_of_state = any(part.pointer == "/state" for part in problem.errors)
+        if problem.slug == "unknown-label" and is_of_state:
+            self._metrics.unknown_states.add(policy=policy)
 
     def committed(self, writes: int, seconds: float) -> None:
         """The store committed; called in its thread."""

@@ -9,6 +9,7 @@
 | an outcome after the window closed | late | no |
 | no outcome when the window closes | missing | no |
 | an outcome with a new label, where labels are open | new-label | no |
+| an outcome in a state that the log lacks | new-label | no |
 
 A missing outcome is never guessed. Each function changes the policy in memory and returns the
 `Change` to commit, or raises a `Problem` and changes nothing.
@@ -73,7 +74,7 @@ def report(
 
     # Learn it, or keep it.
     action = done_action(decision)
-    is_known = is_known and labels.has_action(action)
+    is_known = is_known and labels.has_state(decision.state) and labels.has_action(action)
     status = _status(policy, decision, is_known, now)
     if status == LEARNED:
         policy.learn(decision.state, action, next_state, request.reward)
@@ -111,6 +112,8 @@ def _next_state(
     policy: ServedPolicy, labels: ServedVersion, request: OutcomeRequest
 ) -> tuple[str, bool]:
     """The key of what followed, and whether the log has that state."""
+    with pointing_to("/reward"):
+        labels.require_reward(request.reward)
     with pointing_to("/next_state"):
         next_state, is_known = labels.next_key(request.next_state, request.reward)
         if not is_known and policy.settings.labels == "closed":
@@ -206,7 +209,7 @@ def _require_open(decision: DecisionRow) -> None:
     if decision.status == CANCELLED:
         raise Problem("decision-cancelled", f"the decision {decision.id} was cancelled")
     if decision.status != OPEN:
-        detail = f"the decision {decision.id} is {decision.status}"
+        detail = f"the outcome of the decision {decision.id} is {decision.status}"
         raise Problem("decision-closed", detail, extra={"decision_status": decision.status})
 
 

@@ -165,6 +165,7 @@ class ServedPolicy:
             "action": row.action,
             "propensity": row.propensity,
             "weak": situation.support.weak,
+            "unseen": not situation.is_known,
         }
         return Change([Insert(row), *self.due_snapshot()], view, [News("decision", body)])
 

@@ -18,7 +18,7 @@ import msgspec
 
 from pastwise.data.live_counts import require_reward
 from pastwise.data.space import Space, checked_label, key_of
-from pastwise.errors import PastwiseError, PolicyFileError, UnknownLabelError
+from pastwise.errors import LabelError, PastwiseError, PolicyFileError, UnknownLabelError
 from pastwise.logs.outcomes import follows
 from pastwise.logs.rows import is_row
 from pastwise.policy.advice import WEAK
@@ -201,6 +201,10 @@ class ServedVersion:
             return key_of(checked_label(action))
         return key_of(self._actions.labels[self._actions.index(action)])
 
+    def has_state(self, key: str) -> bool:
+        """Whether there is a state with this key."""
+        return key in self._met or self._states.find(key) is not None
+
     def has_action(self, key: str) -> bool:
         """Whether there is an action with this key."""
         return self._actions.find(key) is not None
@@ -211,14 +215,35 @@ class ServedVersion:
         Raises
         ------
         LabelError, ParameterError
-            If a value can be that of no state, or the reward is missing or too much.
+            If a value can be that of no state, or what followed is missing.
         """
-        require_reward(reward, self._has_rewards)
         following = follows(self._columns, self._states, next_state, reward)
         index = self._find_next(following)
-        if index is not None:
-            return key_of(self._states.labels[index]), True
-        return key_of(self._reader.label(following)), False
+        if index is None:
+            return key_of(self._reader.label(following)), False
+        self._require_outcome(index, reward)
+        return key_of(self._states.labels[index]), True
+
+    def require_reward(self, reward: float | None) -> None:
+        """A `ParameterError` if a reward is missing, or too much."""
+        require_reward(reward, self._has_rewards)
+
+    def _require_outcome(self, index: int, reward: float | None) -> None:
+        """Refuse what cannot follow a one-shot decision: a state, or another reward's outcome."""
+        columns = self._columns
+        if columns is None or columns.outcome is None:
+            return
+        key = key_of(self._states.labels[index])
+        if index not in self._terminal:
+            raise LabelError(f"{key!r} is a state in which is decided, no outcome")
+        if columns.outcome != columns.reward:
+            return
+        earned = self._find_next(follows(columns, self._states, None, reward))
+        if earned is not None and earned != index:
+            raise LabelError(
+                f"the outcome is the reward, which is {reward!r} and not {key!r}; "
+                "leave out next_state"
+            )
 
     def require_known_next(self, next_state: StateValue | None, reward: float | None) -> None:
         """An `UnknownLabelError`, with the nearest labels, for a next state that the log lacks."""
