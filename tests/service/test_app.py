@@ -97,6 +97,14 @@ def test_decide_many_says_that_it_was_made_before(service: InProcess) -> None:
     assert again.json() == first.json()
 
 
+def test_decide_many_is_refused_as_a_whole_if_nothing_is_decided(service: InProcess) -> None:
+    body = {"items": [{"state": "cold"}]}
+    service.call("PATCH", POLICY, {"mode": "paused"}, headers={"If-Match": "*"})
+    answer = service.call("POST", f"{POLICY}/decide-many", body)
+    service.call("PATCH", POLICY, {"mode": "live"}, headers={"If-Match": "*"})
+    assert (answer.status_code, slug_of(answer)) == (503, "paused")
+
+
 @pytest.mark.parametrize("number", [0, -1, 2**31, 10**30])
 def test_impossible_numbers_of_versions_are_refused(service: InProcess, number: int) -> None:
     anything = {"If-Match": "*"}

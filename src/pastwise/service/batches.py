@@ -49,6 +49,7 @@ def decide_batch(
     now: int,
 ) -> Change[list[DecisionView | Problem]]:
     """Decide each request that is not refused."""
+    policy.deciding_version()
     whole: Change[list[DecisionView | Problem]] = Change([], [])
     digest = None if key is None else digest_of(requests)
     for place, request in enumerate(requests):

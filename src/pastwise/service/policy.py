@@ -113,9 +113,7 @@ class ServedPolicy:
 
     def decide(self, request: DecideRequest, caller: Caller, now: int) -> Change[DecisionView]:
         """Decide; a dry run answers what would be decided, and changes nothing."""
-        if self.settings.mode == "paused":
-            raise Problem("paused", f"the policy {self.name!r} is paused")
-        version = self._version_in_use()
+        version = self.deciding_version()
         allowed = self._allowed(version, request)
         situation = self._situation(version, request.state)
         if not situation.is_known:
@@ -168,6 +166,12 @@ class ServedPolicy:
             "unseen": not situation.is_known,
         }
         return Change([Insert(row), *self.due_snapshot()], view, [News("decision", body)])
+
+    def deciding_version(self) -> ServedVersion:
+        """The version in use, unless the policy does not decide at all."""
+        if self.settings.mode == "paused":
+            raise Problem("paused", f"the policy {self.name!r} is paused")
+        return self._version_in_use()
 
     def _version_in_use(self) -> ServedVersion:
         if self.version is None:
