@@ -44,23 +44,42 @@ function both(light: string, dark: string): string {
   return `light-dark(${light}, ${dark})`;
 }
 
-export function ramp(probability: number): string {
-  return both(css(rampAt(probability, false)), css(rampAt(probability, true)));
+/** Shades between 0 and 1: more than an eye distinguishes. */
+const SHADES = 256;
+
+/** A function of a number from -1 to 1 that is computed once for each shade. */
+function tabulated(compute: (value: number) => string): (value: number) => string {
+  const known = new Map<number, string>();
+  return (value) => {
+    const shade = Math.round(Math.max(-1, Math.min(1, value)) * SHADES);
+    let result = known.get(shade);
+    if (result === undefined) {
+      result = compute(shade / SHADES);
+      known.set(shade, result);
+    }
+    return result;
+  };
 }
 
-export function diverge(change: number): string {
-  return both(css(divergeAt(change, false)), css(divergeAt(change, true)));
-}
+/** Colour of a probability. */
+export const ramp = tabulated((probability) =>
+  both(css(rampAt(probability, false)), css(rampAt(probability, true))),
+);
 
 /** Colour of text on `ramp`. */
-export function onRamp(probability: number): string {
-  return both(textOn(rampAt(probability, false)), textOn(rampAt(probability, true)));
-}
+export const onRamp = tabulated((probability) =>
+  both(textOn(rampAt(probability, false)), textOn(rampAt(probability, true))),
+);
+
+/** Colour of a change of a probability. */
+export const diverge = tabulated((change) =>
+  both(css(divergeAt(change, false)), css(divergeAt(change, true))),
+);
 
 /** Colour of text on `diverge`. */
-export function onDiverge(change: number): string {
-  return both(textOn(divergeAt(change, false)), textOn(divergeAt(change, true)));
-}
+export const onDiverge = tabulated((change) =>
+  both(textOn(divergeAt(change, false)), textOn(divergeAt(change, true))),
+);
 
 /** How much a next state is wanted, from 0 to 1: grey to blue. */
 export function want(weight: number): string {
