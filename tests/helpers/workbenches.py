@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from pastwise.logs.read import read_log
 from pastwise.service.journal import Journal
 from pastwise.workbench.app import Workbench
@@ -12,6 +14,7 @@ from pastwise.workbench.projects import Project, new_id
 from pastwise.workbench.readings import columns_of, save_base
 from pastwise.workbench.server import Site
 from pastwise.workbench.sources import SAMPLES, Source
+from pastwise.workbench.types import Mapping
 from tests.helpers.services import InProcess
 
 THERMOSTAT = SAMPLES / "thermostat.csv"
@@ -34,8 +37,13 @@ class InProcessBench(InProcess):
         self.service = self.bench
         self.app = Site(self.bench)
 
-    def counted(self, columns: dict[str, Any] | None = None, table: Any = THERMOSTAT) -> str:
-        """Id of the counts of a project that is made without reading its log."""
+    def counted(
+        self,
+        columns: dict[str, Any] | None = None,
+        table: Any = THERMOSTAT,
+        file: Path | None = None,
+    ) -> str:
+        """Id of the counts of a project; jobs can read its log only if the file is named."""
         columns = columns or COLUMNS
         project_id = self.bench.projects.new_folder("room")
         counts_id = new_id("cnt")
@@ -47,7 +55,8 @@ class InProcessBench(InProcess):
                 name="room",
                 kind="csv",
                 bytes=0,
-                source=Source("learner", "test", ""),
+                source=Source("path", "test", "" if file is None else str(file)),
+                mapping=None if file is None else msgspec.convert(columns, Mapping),
                 counts=counts_id,
                 created="2026-11-01T00:00:00Z",
                 changed="2026-11-01T00:00:00Z",

@@ -307,7 +307,7 @@ async def _keep_verdict(bench: Workbench, draft_id: str, job_id: str, judge: str
     kept = KeptVerdict(
         job=job_id,
         at=now_text(bench),
-        verdict=against["verdict"],
+        verdict="cannot tell" if result["overruled_by"] else against["verdict"],
         difference=(deciding["low"], deciding["high"]) if deciding["low"] is not None else None,
         alarm=bool(alarm["raised"]),
         samples=int(str(result["samples"])),

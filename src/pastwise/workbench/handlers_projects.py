@@ -268,6 +268,7 @@ def _view(bench: Workbench, found: Project) -> ProjectView:
         kind=found.kind,
         bytes=found.bytes,
         rows=found.rows,
+        sampled=found.sampled,
         source=found.source.place,
         columns=found.columns,
         guess=found.guess or NO_GUESS,

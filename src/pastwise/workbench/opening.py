@@ -62,14 +62,24 @@ async def _opened(
     columns: list[ColumnView] = []
     guess: GuessView | None = None
     rows: int | None = None
+    sampled: int | None = None
     if kind != "counts":
         looked = await bench.reader.ask("look", file=str(path))
         columns = msgspec.convert(looked["columns"], list[ColumnView])
         guess = msgspec.convert(looked["guess"], GuessView)
         rows = looked["rows"]
+        sampled = looked["sampled"]
     if known is not None:
-        members = {"bytes": size, "rows": rows, "columns": columns, "guess": guess}
-        return bench.projects.change(known, bench.clock(), **members), False
+        changed = bench.projects.change(
+            known,
+            bench.clock(),
+            bytes=size,
+            rows=rows,
+            sampled=sampled,
+            columns=columns,
+            guess=guess,
+        )
+        return changed, False
 
     now = time_text(bench.clock())
     project_id = bench.projects.new_folder(name or path.stem)
@@ -80,6 +90,7 @@ async def _opened(
         bytes=size,
         source=source,
         rows=rows,
+        sampled=sampled,
         columns=columns,
         guess=guess,
         created=now,

@@ -54,6 +54,7 @@ class Project(Struct, kw_only=True):
     bytes: int
     source: Source
     rows: int | None = None
+    sampled: int | None = None
     columns: list[ColumnView] = []
     guess: GuessView | None = None
     mapping: Mapping | None = None

@@ -135,7 +135,10 @@ class ColumnView(View):
 
 
 class GuessView(View):
-    """Which columns probably hold what, and why that was guessed."""
+    """Which columns probably hold what, and why that was guessed.
+
+    ``binned`` are columns of the state that hold many different numbers.
+    """
 
     state: list[str]
     action: list[str]
@@ -144,6 +147,8 @@ class GuessView(View):
     time: str | None
     confidence: float
     why: str
+    outcome: str | None = None
+    binned: list[str] = field(default_factory=list)
 
 
 class FindingSummary(View):
@@ -221,6 +226,8 @@ class ProjectView(View):
     ----------
     rows : int, optional
         Null where the log is too long to be counted at once.
+    sampled : int, optional
+        Rows that the description of the columns rests on.
     mapping : Mapping, optional
         The mapping that the counts were made by; null before that.
     counts : str, optional
@@ -234,6 +241,7 @@ class ProjectView(View):
     kind: str
     bytes: int
     rows: int | None
+    sampled: int | None
     source: str
     columns: list[ColumnView]
     guess: GuessView

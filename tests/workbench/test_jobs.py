@@ -1,0 +1,196 @@
+"""Verdicts, comparisons and probes as jobs, against the library's own calls."""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+import pastwise as pw
+from pastwise.workbench.types import (
+    ComparisonResult,
+    ProbeResult,
+    VerdictView,
+)
+from tests.helpers.services import slug_of
+from tests.helpers.workbenches import COLUMNS, COMFORT, THERMOSTAT, InProcessBench
+
+WARM = {"prefer": {"warm": 1}}
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessBench]:
+    with InProcessBench(tmp_path_factory.mktemp("bench")) as bench:
+        yield bench
+
+
+@pytest.fixture(scope="module")
+def counts(bench: InProcessBench) -> str:
+    return bench.counted(file=THERMOSTAT)
+
+
+def finished(bench: InProcessBench, address: str, body: Any) -> dict[str, Any]:
+    """The job that a request starts, when it has ended."""
+    answer = bench.call("POST", address, body, headers={"Prefer": "wait=50"})
+    assert answer.status_code == 200, answer.text
+    job: dict[str, Any] = answer.json()
+    return job
+
+
+def learned(goal: Any, method: str = "TL") -> pw.TransferLearner:
+    return pw.TransferLearner(goal, method=method).fit(THERMOSTAT, columns=COLUMNS)
+
+
+def test_a_verdict_is_kept_with_its_draft(bench: InProcessBench, counts: str) -> None:
+    draft = bench.draft(counts)
+    body = {"samples": 400, "importance": True}
+    job = finished(bench, f"/v1/drafts/{draft['id']}/evaluations", body)
+    assert job["state"] == "done", job["problem"]
+    assert job["progress"] == {"done": 400, "of": 400}
+    result = msgspec.convert(job["result"], VerdictView)
+    assert msgspec.convert(job["partial"], VerdictView).samples == 40
+
+    expected = learned(COMFORT).evaluate(samples=400)
+    assert result.verdict == expected.verdict
+    assert result.sentence == expected.sentence
+    assert set(result.alternatives) == set(expected.alternatives)
+    estimates = learned(COMFORT).estimates(THERMOSTAT, expected.horizon)
+    assert {name: each.usable for name, each in result.estimates.items()} == {
+        name: each.usable for name, each in estimates.items()
+    }
+
+    # It is among the verdicts of the draft, and in the list of logs.
+    kept: list[dict[str, Any]] = []
+    deadline = time.monotonic() + 20
+    while not kept and time.monotonic() < deadline:
+        kept = bench.call("GET", f"/v1/drafts/{draft['id']}").json()["verdicts"]
+        time.sleep(0.01)
+    assert kept[0]["job"] == job["id"]
+    assert kept[0]["verdict"] == "better"
+    low, high = kept[0]["difference"]
+    deciding = expected.comparisons["logged"].deciding
+    assert (low, high) == pytest.approx((deciding.low, deciding.high))
+    project = bench.call("GET", "/v1/projects").json()["items"][0]
+    assert project["verdict"] == "better"
+    assert project["gain"] == [low, high]
+
+
+def test_another_goal_can_judge(bench: InProcessBench, counts: str) -> None:
+    draft = bench.draft(counts)
+    body = {"judge": WARM, "samples": 40}
+    job = finished(bench, f"/v1/drafts/{draft['id']}/evaluations", body)
+    expected = learned(COMFORT).evaluate_goals({"warm": pw.Goal(**WARM)}, samples=40)["warm"]
+    assert job["result"]["values"]["new"] == pytest.approx(expected.values["new"].to_dict())
+    answer = bench.call(
+        "POST", f"/v1/drafts/{draft['id']}/evaluations", {"judge": {"prefer": {"warm": -1}}}
+    )
+    assert slug_of(answer) == "impossible-goal"
+    assert answer.json()["errors"][0]["pointer"] == "/judge/prefer"
+
+
+def test_policies_are_compared_by_goals(bench: InProcessBench, counts: str) -> None:
+    comfort = bench.draft(counts, name="comfort")
+    warm = bench.draft(counts, WARM, name="warm")
+    body = {"drafts": [comfort["id"], warm["id"]], "samples": 200}
+    job = finished(bench, "/v1/comparisons", body)
+    assert job["state"] == "done", job["problem"]
+    result = msgspec.convert(job["result"], ComparisonResult)
+    assert [each.goal for each in result.goals] == [COMFORT, WARM]
+    for goal, judged_by in zip(result.goals, (COMFORT, WARM), strict=True):
+        for draft, own in ((comfort, COMFORT), (warm, WARM)):
+            evaluation = learned(own).evaluate_goals({"it": pw.Goal(**judged_by)}, samples=200)
+            expected = evaluation["it"].values["new"]
+            assert goal.values[draft["id"]].mean == pytest.approx(expected.mean)
+        assert {"logged", "random", "optimum"} <= set(goal.values)
+        pair = goal.pairs[0]
+        assert (pair.a, pair.b) == (comfort["id"], warm["id"])
+        difference = goal.values[pair.a].mean - goal.values[pair.b].mean
+        assert pair.mean == pytest.approx(difference, abs=1e-9)
+    assert result.goals[1].pairs[0].verdict in ("worse", "cannot tell")
+
+
+def test_what_cannot_be_compared_is_refused(bench: InProcessBench, counts: str) -> None:
+    one = bench.draft(counts)
+    other = bench.draft(bench.counted())
+    body = {"drafts": [one["id"], other["id"]]}
+    assert slug_of(bench.call("POST", "/v1/comparisons", body)) == "invalid-value"
+    assert slug_of(bench.call("POST", "/v1/comparisons", {"drafts": ["dft_0"]})) == "not-found"
+    assert slug_of(bench.call("POST", "/v1/comparisons", {"drafts": []})) == "invalid-value"
+    body = {"drafts": [one["id"]], "goals": [WARM, {"prefer": {}}]}
+    answer = bench.call("POST", "/v1/comparisons", body)
+    assert answer.json()["errors"][0]["pointer"] == "/goals/1"
+
+
+def test_a_probe_finds_what_turns_advice_around(bench: InProcessBench, tmp_path: Path) -> None:
+    # Severe cases are treated, and do worse all the same: treatment helps within each group.
+    rng = np.random.default_rng(0)
+    path = tmp_path / "cases.csv"
+    chance = {("mild", "treat"): 0.95, ("mild", "wait"): 0.85}
+    chance |= {("severe", "treat"): 0.45, ("severe", "wait"): 0.3}
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["case", "visit", "health", "did", "severity", "coin"])
+        for case in range(400):
+            for visit in range(4):
+                group = "severe" if rng.random() < 0.5 else "mild"
+                is_treated = rng.random() < (0.9 if group == "severe" else 0.1)
+                did = "treat" if is_treated else "wait"
+                writer.writerow([case, 2 * visit, "ill", did, group, rng.integers(2)])
+                health = "well" if rng.random() < chance[group, did] else "poor"
+                writer.writerow([case, 2 * visit + 1, health, "wait", group, 0])
+    columns = {"state": ["health"], "action": ["did"], "episode": "case", "time": "visit"}
+    counts_id = bench.counted(columns, path, file=path)
+    project = bench.call("GET", f"/v1/counts/{counts_id}").json()["project"]
+    body = {
+        "columns": ["severity", "coin", "nothing"],
+        "goal": {"prefer": {"well": 1}},
+        "method": "FPD_learn",
+        "samples": 40,
+    }
+    job = finished(bench, f"/v1/projects/{project}/probes", body)
+    assert job["state"] == "done", job["problem"]
+    result = msgspec.convert(job["result"], ProbeResult)
+    severity, coin, nothing = result.items
+    assert severity.turns_around
+    assert severity.explains is not None
+    assert severity.explains > 0.3
+    turned = {each.state: (each.before, each.action) for each in severity.advice}
+    assert turned['["ill", "mild"]'] == ("wait", "treat")
+    assert severity.verdict is not None
+    assert coin.explains is not None
+    assert coin.explains < 0.05
+    assert nothing.problem is not None
+    assert "no column 'nothing'" in nothing.problem
+    assert result.episode is not None
+    assert result.episode.explains is not None
+
+
+def test_a_job_can_be_stopped_and_keeps_what_it_has(bench: InProcessBench, counts: str) -> None:
+    draft = bench.draft(counts)
+    answer = bench.call("POST", f"/v1/drafts/{draft['id']}/evaluations", {"samples": 20_000})
+    assert answer.status_code == 202
+    address = answer.headers["location"]
+    deadline = time.monotonic() + 20
+    while bench.call("GET", address).json()["partial"] is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    bench.call("DELETE", address)
+    job = bench.call("GET", address, headers={"Prefer": "wait=20"}).json()
+    assert job["state"] == "stopped"
+    assert 40 <= job["result"]["samples"] < 20_000
+
+
+def test_a_job_needs_the_log_for_second_opinions(bench: InProcessBench) -> None:
+    draft = bench.draft(bench.counted())
+    body: dict[str, Any] = {"importance": True}
+    answer = bench.call("POST", f"/v1/drafts/{draft['id']}/evaluations", body)
+    assert slug_of(answer) == "nothing-to-learn"
+    project = draft["project"]
+    body = {"columns": ["hour"], "goal": COMFORT}
+    answer = bench.call("POST", f"/v1/projects/{project}/probes", body)
+    assert slug_of(answer) == "nothing-to-learn"
