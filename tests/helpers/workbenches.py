@@ -19,7 +19,7 @@ from tests.helpers.services import InProcess
 
 THERMOSTAT = SAMPLES / "thermostat.csv"
 COLUMNS = {"state": ["room"], "action": ["did"], "episode": "day", "time": "hour"}
-COMFORT = {"prefer": {"comfortable": 1, "warm": 0.5}}
+COMFORT: dict[str, Any] = {"prefer": {"comfortable": 1, "warm": 0.5}}
 """A goal for the thermostat."""
 
 

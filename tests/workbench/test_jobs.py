@@ -21,7 +21,7 @@ from pastwise.workbench.types import (
 from tests.helpers.services import slug_of
 from tests.helpers.workbenches import COLUMNS, COMFORT, THERMOSTAT, InProcessBench
 
-WARM = {"prefer": {"warm": 1}}
+WARM: dict[str, Any] = {"prefer": {"warm": 1}}
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,8 @@ def test_policies_are_compared_by_goals(bench: InProcessBench, counts: str) -> N
         assert {"logged", "random", "optimum"} <= set(goal.values)
         pair = goal.pairs[0]
         assert (pair.a, pair.b) == (comfort["id"], warm["id"])
-        difference = goal.values[pair.a].mean - goal.values[pair.b].mean
+        means = [goal.values[draft["id"]].mean for draft in (comfort, warm)]
+        difference = float(means[0] or 0) - float(means[1] or 0)
         assert pair.mean == pytest.approx(difference, abs=1e-9)
     assert result.goals[1].pairs[0].verdict in ("worse", "cannot tell")
 

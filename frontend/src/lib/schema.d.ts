@@ -596,6 +596,7 @@ export interface components {
         SettingsPatch: {
             /** @enum {unknown} */
             mode?: "live" | "paused" | "shadow";
+            /** @description Number of a version. */
             version?: number;
             /** @description Seconds; at most ten years. */
             outcome_due_s?: number;
@@ -616,6 +617,7 @@ export interface components {
          * @description Back to an older version, which continues from what it had learned.
          */
         RollbackRequest: {
+            /** @description Number of a version. */
             to: number;
             /** @default  */
             reason: string;
@@ -1362,6 +1364,8 @@ export interface components {
          *         ----------
          *         rows : int, optional
          *             Null where the log is too long to be counted at once.
+         *         sampled : int, optional
+         *             Rows that the description of the columns rests on.
          *         mapping : Mapping, optional
          *             The mapping that the counts were made by; null before that.
          *         counts : str, optional
@@ -1375,6 +1379,7 @@ export interface components {
             kind: string;
             bytes: number;
             rows: number | null;
+            sampled: number | null;
             source: string;
             columns: components["schemas"]["ColumnView"][];
             guess: components["schemas"]["GuessView"];
@@ -1420,6 +1425,8 @@ export interface components {
         /**
          * GuessView
          * @description Which columns probably hold what, and why that was guessed.
+         *
+         *         ``binned`` are columns of the state that hold many different numbers.
          */
         GuessView: {
             state: string[];
@@ -1429,6 +1436,10 @@ export interface components {
             time: string | null;
             confidence: number;
             why: string;
+            /** @default null */
+            outcome: string | null;
+            /** @default [] */
+            binned: string[];
         };
         /**
          * Mapping
