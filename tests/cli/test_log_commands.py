@@ -703,7 +703,8 @@ def test_findings_have_codes_examples_and_remedies(shell: Shell) -> None:
     by_code = {finding["code"]: finding for finding in content["findings"]}
     assert set(by_code) == {"missing-action", "dead-end"}
     for finding in content["findings"]:
-        assert set(finding) == {"code", "message", "rows", "examples", "fix"}
+        members = {"code", "message", "rows", "examples", "fix", "severity", "remedies"}
+        assert set(finding) == members
         assert finding["rows"] == 1
         assert finding["message"]
         assert finding["fix"]

@@ -55,4 +55,6 @@ def test_finding_as_plain_values() -> None:
         "rows": 1,
         "fix": "Fill the gaps",
         "examples": ({"row": 3, "at": None},),
+        "severity": "warn",
+        "remedies": (),
     }

@@ -97,6 +97,8 @@ def test_result_is_plain_json() -> None:
                 "rows": 1,
                 "fix": found.findings[0].fix,
                 "examples": [{"row": 2, "s": None, "a": "x", "n": "a", "at": "2024-01-01"}],
+                "severity": "warn",
+                "remedies": [],
             }
         ],
     }

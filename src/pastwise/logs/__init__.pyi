@@ -3,9 +3,11 @@
 from .columns import Columns
 from .decode import Reading
 from .episodes import read_episodes
-from .findings import CATALOGUE, Finding, FindingKind
+from .findings import CATALOGUE, Finding, FindingKind, Remedy
+from .look import RoleGuess, RowsLook, TableLook, look_at, rows_of
 from .read import count_transitions, read_log, warn_of
 from .sources import library_of
+from .usable import Usable, usable
 from .validate import Validation, validate_log
 
 __all__ = [
@@ -14,11 +16,19 @@ __all__ = [
     "Finding",
     "FindingKind",
     "Reading",
+    "Remedy",
+    "RoleGuess",
+    "RowsLook",
+    "TableLook",
+    "Usable",
     "Validation",
     "count_transitions",
     "library_of",
+    "look_at",
     "read_episodes",
     "read_log",
+    "rows_of",
+    "usable",
     "validate_log",
     "warn_of",
 ]

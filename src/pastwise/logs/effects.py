@@ -37,8 +37,8 @@ def findings_on_counts(counts: TransitionCounts, columns: Columns) -> list[Findi
     """What the owner of a log should know about its labels and about its actions."""
     pooled = counts.total()
     return [
-        *_continuous_columns(pooled.states, columns.state, columns, pooled.num_records),
-        *_continuous_columns(pooled.actions, columns.action, columns, pooled.num_records),
+        *_findings_on_numbers(pooled.states, columns.state, columns, pooled.num_records),
+        *_findings_on_numbers(pooled.actions, columns.action, columns, pooled.num_records),
         *_action_is_outcome(pooled),
         *_without_effect(pooled),
     ]
@@ -53,7 +53,18 @@ def named(names: list[str], most: int = NUM_NAMED, length: int = 60) -> str:
 # Labels.
 
 
-def _continuous_columns(
+def _findings_on_numbers(
+    space: Space, names: tuple[str, ...], columns: Columns, records: int
+) -> list[Finding]:
+    """Columns of numbers that need bins."""
+    findings = []
+    for name, number in continuous_columns(space, names, columns, records).items():
+        different = f"{number:,} different numbers"
+        findings.append(finding_of("continuous-column", records, column=name, different=different))
+    return findings
+
+
+def continuous_columns(
     space: Space,
     names: tuple[str, ...],
     columns: Columns,
@@ -62,8 +73,10 @@ def _continuous_columns(
     max_share: float = 0.1,
     min_labels: int = 30,
     min_whole: int = 100,
-) -> list[Finding]:
+) -> dict[str, int]:
     """Columns of numbers that have hardly fewer values than records, and no bins.
+
+    Each with the number of its different values.
 
     Parameters
     ----------
@@ -75,8 +88,8 @@ def _continuous_columns(
         them, but bins would not help.
     """
     if len(space) <= max(min_labels, max_share * records):
-        return []
-    findings = []
+        return {}
+    found = {}
     for place, name in enumerate(names):
         if name in columns.bins:
             continue
@@ -89,9 +102,8 @@ def _continuous_columns(
         is_whole = all(number is not None and number.is_integer() for number in numbers)
         if is_whole and len(labels) < min_whole:
             continue
-        different = f"{len(labels):,} different numbers"
-        findings.append(finding_of("continuous-column", records, column=name, different=different))
-    return findings
+        found[name] = len(labels)
+    return found
 
 
 def _as_number(label: Label) -> float | None:

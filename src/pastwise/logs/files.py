@@ -87,6 +87,27 @@ def open_files(given: Paths, columns: Columns) -> duckdb.DuckDBPyRelation:
         return _open_parquet(paths, columns)
 
 
+def open_every_column(given: Paths) -> duckdb.DuckDBPyRelation:
+    """All columns of a log in files: those of CSV and JSON as text, the others as they are."""
+    paths, kind = _paths_and_kind(given)
+    for path in paths:
+        if path.lower().endswith(".gz"):
+            _require_whole(path)
+    connection = connect()
+    with engine_errors(paths[0]):
+        if kind == "csv":
+            header = _common_header(paths)
+            options = {"paths": _exact(paths), "delimiter": header.delimiter}
+            types = dict.fromkeys(header.names, "VARCHAR")
+            return connection.sql(f"from {CSV_READER}", params={**options, "types": types})
+        if kind == "json":
+            return _json_as_text(connection, paths)
+        if kind == "xlsx":
+            return connection.from_arrow(_sheets_as_text(paths))
+        query = "from read_parquet($paths, hive_partitioning=false, union_by_name=true)"
+        return connection.sql(query, params={"paths": _exact(paths)})
+
+
 # Paths.
 
 
@@ -183,7 +204,7 @@ MOMENTS = {
 offset from UTC has another type than one with it, because it may mean any time zone."""
 
 
-def _moment_type(values: list[str]) -> str | None:
+def moment_type(values: list[str]) -> str | None:
     """The narrowest type of moments that holds all of these texts; None if none does."""
     if not all(_parses(value, datetime.fromisoformat) for value in values):
         return None
@@ -219,7 +240,7 @@ def with_moments(relation: duckdb.DuckDBPyRelation, columns: Columns) -> duckdb.
     texts = [name for name in names if str(kinds.get(name)) == "VARCHAR"]
     replaced = []
     for name, values in (_first_values(relation, texts) if texts else {}).items():
-        kind = _moment_type(values) if values else None
+        kind = moment_type(values) if values else None
         if kind is not None:
             replaced.append(_as_moment(name, kind, is_label=False))
     return relation.project(f"* replace ({', '.join(replaced)})") if replaced else relation
@@ -245,25 +266,34 @@ class Header(NamedTuple):
     names: list[str]
 
 
-def _open_csv(paths: list[str], columns: Columns) -> duckdb.DuckDBPyRelation:
-    """CSV files that share one header. The header gives the dialect, so no row is ever skipped."""
+CSV_READER = (
+    "read_csv($paths, columns=$types, header=true, auto_detect=false, delim=$delimiter, "
+    "quote='\"', escape='\"', nullstr='', hive_partitioning=false)"
+)
+"""How CSV files are read: the header gives their dialect, so no row is ever skipped."""
+
+
+def _common_header(paths: list[str]) -> Header:
+    """The header that all files share."""
     header = _read_header(paths[0])
     for path in paths[1:]:
         if _read_header(path) != header:
             raise LogError(f"{path}: its header differs from that of {paths[0]}")
+    return header
+
+
+def _open_csv(paths: list[str], columns: Columns) -> duckdb.DuckDBPyRelation:
+    """CSV files that share one header. The header gives the dialect, so no row is ever skipped."""
+    header = _common_header(paths)
     require_columns(columns, header.names)
     needed = list(dict.fromkeys(columns.all))
 
     # First every column is text.
     connection = connect()
-    reader = (
-        "read_csv($paths, columns=$types, header=true, auto_detect=false, delim=$delimiter, "
-        "quote='\"', escape='\"', nullstr='', hive_partitioning=false)"
-    )
     types = dict.fromkeys(header.names, "VARCHAR")
     options = {"paths": _exact(paths), "delimiter": header.delimiter}
     selected = {name: identifier(name) for name in needed}
-    all_needed = f"select {', '.join(selected.values())} from {reader}"
+    all_needed = f"select {', '.join(selected.values())} from {CSV_READER}"
     text = connection.sql(all_needed, params={**options, "types": types})
 
     # Then the columns that are not labels get the type that their first values look like.
@@ -277,9 +307,9 @@ def _open_csv(paths: list[str], columns: Columns) -> duckdb.DuckDBPyRelation:
                 types[name], selected[name] = _number(text, name, values, columns)
             elif _have_decimal_commas(name, values):
                 selected[name] = _with_decimal_point(name)
-            elif (kind := _moment_type(values)) is not None:
+            elif (kind := moment_type(values)) is not None:
                 selected[name] = _as_moment(name, kind, is_label)
-    query = f"select {', '.join(selected.values())} from {reader}"
+    query = f"select {', '.join(selected.values())} from {CSV_READER}"
     return connection.sql(query, params={**options, "types": types})
 
 
@@ -406,10 +436,29 @@ def _open_json(paths: list[str], columns: Columns) -> duckdb.DuckDBPyRelation:
     texts = [name for name in needed if types[name] == "VARCHAR" and name not in columns.text]
     selected = {name: identifier(name) for name in needed}
     for name, values in (_first_values(relation, texts) if texts else {}).items():
-        kind = _moment_type(values) if values else None
+        kind = moment_type(values) if values else None
         if kind is not None:
             selected[name] = _as_moment(name, kind, name in columns.labels)
     return relation.project(", ".join(selected.values()))
+
+
+def _json_as_text(
+    connection: duckdb.DuckDBPyConnection, paths: list[str]
+) -> duckdb.DuckDBPyRelation:
+    """Every column of JSON lines, in the order in which they first occur."""
+    files = {"paths": _exact(paths)}
+    keys = "select unnest(json_keys(json)) as key from read_json_objects($paths)"
+    names = connection.sql(
+        f"select key from (select key, row_number() over () as place from ({keys})) "
+        "group by key order by min(place)",
+        params=files,
+    ).fetchall()
+    if not names:
+        raise LogError(f"{paths[0]} is empty")
+    types = {name: "JSON" for (name,) in names}
+    columns = [f"{identifier(name)} ->> '$' as {identifier(name)}" for name in types]
+    query = f"select {', '.join(columns)} from read_json($paths, columns=$types)"
+    return connection.sql(query, params={**files, "types": types})
 
 
 def _json_type(path: str, name: str, kinds: set[str]) -> str:
@@ -449,6 +498,22 @@ def _open_xlsx(paths: list[str], columns: Columns) -> duckdb.DuckDBPyRelation:
         reason = error.args[-1] if error.args else error
         raise LogError(f"{paths[0]}: a column holds values of different types: {reason}") from None
     return with_moments(connect().from_arrow(table), columns)
+
+
+def _sheets_as_text(paths: list[str]) -> pa.Table:
+    """Every column of Excel files, one below the other."""
+    values: dict[str, list[str | None]] = {}
+    for path in paths:
+        names, rows = _read_sheet(path)
+        known = {name: place for place, name in enumerate(names) if name}
+        if values and list(known) != list(values):
+            raise LogError(f"{path}: its header differs from that of {paths[0]}")
+        for name, place in known.items():
+            texts = values.setdefault(name, [])
+            for row in rows:
+                value = row[place] if place < len(row) else None
+                texts.append(None if value is None else str(value))
+    return pa.table({name: pa.array(texts, pa.string()) for name, texts in values.items()})
 
 
 def _read_sheet(path: str) -> tuple[list[str], list[tuple[Any, ...]]]:

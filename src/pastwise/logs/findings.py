@@ -8,13 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from pastwise._display import Table, paragraph
 from pastwise.errors import shortened
 
 Example = Mapping[str, Any]
 """Values of one record by column, with its ``row`` where the source has an order."""
+
+Severity = Literal["note", "warn", "blocks-verdict"]
+"""How much a finding matters: good to know; something is lost or probably wrong; or no verdict on a
+policy is a fair comparison."""
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """Something that would help against a finding, by reading the log another way.
+
+    Attributes
+    ----------
+    label : str
+        What to do, in a few words.
+    patch : mapping
+        Parameters of `Columns.of` to change, with their new values.
+    """
+
+    label: str
+    patch: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -33,6 +53,9 @@ class Finding:
         What to do about it.
     examples : tuple of mappings
         The first records that it concerns; only from `validate_log`.
+    severity : "note", "warn" or "blocks-verdict"
+    remedies : tuple of Remedy
+        Other ways to read the log that would help; only from `usable`.
     """
 
     code: str
@@ -40,6 +63,8 @@ class Finding:
     rows: int
     fix: str
     examples: tuple[Example, ...] = ()
+    severity: Severity = "warn"
+    remedies: tuple[Remedy, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values by name, for JSON."""
@@ -47,6 +72,29 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}. {self.fix}."
+
+
+@dataclass(frozen=True)
+class RemedyKind:
+    """A kind of remedy.
+
+    Attributes
+    ----------
+    label : str
+        What to do; ``{value}`` is filled in.
+    parameter : str
+        The parameter of `Columns.of` that changes.
+    removes : bool
+        Whether it is removed; otherwise its new value depends on the log.
+    """
+
+    label: str
+    parameter: str
+    removes: bool = False
+
+    def of(self, patch: Any, shown_value: str = "") -> Remedy:
+        """The remedy that gives the parameter a new value."""
+        return Remedy(self.label.format(value=shown_value), {self.parameter: patch})
 
 
 @dataclass(frozen=True)
@@ -63,12 +111,17 @@ class FindingKind:
         The message of such a finding. ``{records}`` and further fields are filled in.
     fix : str
         What to do about it.
+    severity : "note", "warn" or "blocks-verdict"
+    remedies : tuple of RemedyKind
+        Other ways to read the log that would help.
     """
 
     code: str
     meaning: str
     message: str
     fix: str
+    severity: Severity = "warn"
+    remedies: tuple[RemedyKind, ...] = ()
 
 
 def _label_kinds(code: str, field: str) -> tuple[FindingKind, ...]:
@@ -107,6 +160,10 @@ _KINDS = (
         "left out.",
         "{records} followed too late, by more than max_gap",
         "This breaks the chain of records; raise max_gap if it should not",
+        remedies=(
+            RemedyKind("Allow gaps of up to {value}", "max_gap"),
+            RemedyKind("Allow gaps of any length", "max_gap", removes=True),
+        ),
     ),
     FindingKind(
         "duplicate-time",
@@ -148,12 +205,14 @@ _KINDS = (
         "no episode column: {records} taken as one episode",
         "Name the episode column if the log has several; a single series shows little about how "
         "much its records depend on each other",
+        severity="note",
     ),
     FindingKind(
         "after-terminal",
         "Records that leave a terminal state. They are left out.",
         "{records} that leave a terminal state left out",
         "Check that the state is terminal",
+        remedies=(RemedyKind("Declare no state terminal", "terminal", removes=True),),
     ),
     FindingKind(
         "broken-chain",
@@ -162,12 +221,14 @@ _KINDS = (
         "{records} whose next state is not the state of the next record of the episode",
         "Look for records that are missing or out of order. The next-state column is what counts; "
         "for importance sampling the next record begins an episode of its own",
+        remedies=(RemedyKind("Take the state of the next record", "next_state", removes=True),),
     ),
     FindingKind(
         "single-record",
         "Episodes of a single record. They have no transition.",
         "{episodes} with a single record, and so without a transition",
         "Check that the episode column is the right one",
+        severity="note",
     ),
     FindingKind(
         "dead-end",
@@ -175,6 +236,7 @@ _KINDS = (
         "{states} entered and never left: {names}",
         "If episodes end there, declare them terminal; otherwise the log shows nothing about "
         "acting there",
+        remedies=(RemedyKind("Declare {value} terminal", "terminal"),),
     ),
     FindingKind(
         "action-constant",
@@ -183,6 +245,7 @@ _KINDS = (
         "the action never varies within any of {episodes}",
         "What looks like an effect of the action may be a difference between the episodes; "
         "trust a verdict only if the actions were assigned at random",
+        severity="blocks-verdict",
     ),
     FindingKind(
         "few-episodes",
@@ -200,6 +263,7 @@ _KINDS = (
         "the action determines the next state: it alone predicts {share} of them",
         "Such a policy advises to have the outcome. Take an action that somebody decides before "
         "the next state is known, and states that do not repeat the action",
+        severity="blocks-verdict",
     ),
     FindingKind(
         "no-effect",
@@ -208,6 +272,7 @@ _KINDS = (
         "the effect of {actions} cannot be distinguished from none (test at {level}): {names}",
         "The log does not show that it matters whether these actions are taken; states that say "
         "more about the system, or more records, may show it",
+        severity="note",
     ),
     FindingKind(
         "continuous-column",
@@ -215,6 +280,7 @@ _KINDS = (
         "records. Each value is a label of its own, so nearly nothing is known about any of them.",
         "the column {column} has {different} in {records}, each a label of its own",
         'Give bins for it, such as bins="auto", or let features= learn states from it',
+        remedies=(RemedyKind("Cut {value} into bins", "bins"),),
     ),
     FindingKind(
         "single-transition",
@@ -236,7 +302,7 @@ def finding_of(code: str, rows: int, examples: tuple[Example, ...] = (), **detai
     """
     kind = CATALOGUE[code]
     message = kind.message.format(records=counted(rows, "record"), **details)
-    return Finding(code, shortened(message), rows, kind.fix, examples)
+    return Finding(code, shortened(message), rows, kind.fix, examples, kind.severity)
 
 
 def findings_text(findings: Sequence[Finding]) -> str:

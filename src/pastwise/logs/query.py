@@ -114,7 +114,7 @@ def prepare(
         is_late = None
         max_gap = _max_gap(columns, schema)
         if max_gap is not None and columns.time:
-            is_late = _gap(schema[columns.time]) > max_gap
+            is_late = time_to_next(schema[columns.time]) > max_gap
         frame, status = with_following(frame, next_parts, order, is_late)
     if columns.age:
         ageless = nw.col("decayed").is_null()
@@ -172,7 +172,7 @@ def sampled(
         is_late = None
         max_gap = _max_gap(columns, schema)
         if max_gap is not None and columns.time:
-            is_late = _gap(schema[columns.time]) > max_gap
+            is_late = time_to_next(schema[columns.time]) > max_gap
         frame, status = with_following(frame, next_parts, order, is_late)
     frame = frame.with_columns(status=status).filter(Status.FOLLOWED.holds)
 
@@ -307,7 +307,7 @@ def _instant(name: str, schema: Schema) -> nw.Expr:
     return nw.col(name)
 
 
-def _gap(dtype: nw.dtypes.DType) -> nw.Expr:
+def time_to_next(dtype: nw.dtypes.DType) -> nw.Expr:
     """Time from each record to the next: in seconds for dates, otherwise in the column's unit."""
     now = nw.col("instant")
     later = nw.col("next instant")

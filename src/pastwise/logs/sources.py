@@ -49,7 +49,7 @@ def open_table(table: Any, columns: Columns, *, numbered: bool = False) -> nw.La
     if isinstance(table, Mapping):
         arrow = _arrow_table(dict(table), columns)
         return _frame_of(with_moments(_in_duckdb(arrow), columns), numbered)
-    frame = _narwhals_frame(table)
+    frame = narwhals_frame(table)
     if isinstance(frame, nw.LazyFrame):
         return _in_utc(frame, columns)
     if frame.implementation.is_polars() and not _has_text_times(frame, columns):
@@ -182,7 +182,7 @@ def _categories(table: Any, name: str) -> tuple[Label, ...]:
         column = table[name]
         dtype = column.dtype
     else:
-        kind = _narwhals_frame(table).collect_schema()[name]
+        kind = narwhals_frame(table).collect_schema()[name]
         return tuple(kind.categories) if isinstance(kind, nw.Enum) else ()
 
     if isinstance(dtype, pa.DictionaryType):
@@ -248,7 +248,8 @@ def _has_text_times(frame: nw.DataFrame[Any], columns: Columns) -> bool:
     return any(frame.schema.get(name) == nw.String for name in (columns.time, columns.age) if name)
 
 
-def _narwhals_frame(table: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
+def narwhals_frame(table: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
+    """A table of any library of narwhals; anything else is a `LogError`."""
     try:
         frame: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(table)
     except nw.exceptions.NarwhalsError as error:

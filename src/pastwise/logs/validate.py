@@ -10,13 +10,15 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import pyarrow as pa
 
 from pastwise._display import paragraph
+from pastwise._numerics.arrays import IntArray
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import key_of
 from pastwise.errors import shortened
 from pastwise.logs.columns import Columns
-from pastwise.logs.decode import STATUS_CODES, decode
+from pastwise.logs.decode import STATUS_CODES, Reading, decode
 from pastwise.logs.encoded import encoded
 from pastwise.logs.findings import (
     Example,
@@ -96,24 +98,64 @@ class Validation:
         return paragraph(self.sentence) + findings_html(self.findings)
 
 
+@dataclass(frozen=True)
+class Inspection:
+    """A log that was read with examples, and what was found on the way.
+
+    Attributes
+    ----------
+    reading : Reading
+        The counts, with the findings of reading alone.
+    findings : tuple of Finding
+        All findings, with examples.
+    groups : pyarrow.Table
+        The records by their labels and status, as the engine grouped them.
+    prepared : lazy frame
+        The parts of each record; see `logs.query.prepare`.
+    schema : mapping
+        Types of the columns of the table.
+    """
+
+    reading: Reading
+    findings: tuple[Finding, ...]
+    groups: pa.Table
+    prepared: nw.LazyFrame[Any]
+    schema: Schema
+
+
 def validate_log(table: Any, columns: Columns | Mapping[str, Any]) -> Validation:
     """Read a log as `count_transitions` would, and report what was found, with examples.
 
     A log that nothing can be learned from is a `LogError`. ``columns`` may be a dict of what
     `Columns.of` takes.
     """
+    found = inspect_log(table, columns)
+    counts = found.reading.counts
+    return Validation(
+        rows=found.reading.rows,
+        transitions=len(counts.key),
+        states=len(counts.states),
+        actions=len(counts.actions),
+        findings=found.findings,
+    )
+
+
+def inspect_log(table: Any, columns: Columns | Mapping[str, Any]) -> Inspection:
+    """Read a log, and find examples for everything that is odd about it."""
     if not isinstance(columns, Columns):
         columns = Columns.of(**columns)
     table, columns = encoded(table, columns)
     with engine_errors(name_of(table)):
         # Keep the columns as they are, to show examples.
         frame = open_table(table, columns, numbered=True)
-        has_row = ROW in frame.collect_schema().names()
+        schema = frame.collect_schema()
+        has_row = ROW in schema.names()
         columns = with_partition(frame, columns)
         raw = (ROW, *columns.all) if has_row else columns.all
         prepared, columns, decay = prepare(frame, columns, raw=raw)
 
-        counted_log, split = decode(collect_groups(prepared, columns, decay), columns, decay)
+        groups = collect_groups(prepared, columns, decay)
+        counted_log, split = decode(groups, columns, decay)
         found = with_episodes(counted_log, split, frame, prepared, decay)
         conditions = _conditions(columns, prepared.collect_schema())
         if len(found.counts.terminal) and not columns.is_one_shot:
@@ -130,13 +172,7 @@ def validate_log(table: Any, columns: Columns | Mapping[str, Any]) -> Validation
         elif columns.episode:
             findings += _single_records(prepared, raw)
     findings += _dead_ends(found.counts)
-    return Validation(
-        rows=found.rows,
-        transitions=len(found.counts.key),
-        states=len(found.counts.states),
-        actions=len(found.counts.actions),
-        findings=tuple(findings),
-    )
+    return Inspection(found, tuple(findings), groups, prepared, schema)
 
 
 # Which records a finding concerns.
@@ -232,10 +268,15 @@ def _single_records(prepared: nw.LazyFrame[Any], raw: tuple[str, ...]) -> list[F
     return [finding_of("single-record", number, _examples(single, raw), episodes=episodes)]
 
 
+def dead_ends_of(counts: TransitionCounts) -> IntArray:
+    """Indices of states that are entered and never left, and not declared terminal."""
+    never_left = np.setdiff1d(counts.next_state, counts.state)
+    return np.setdiff1d(never_left, counts.terminal)
+
+
 def _dead_ends(counts: TransitionCounts) -> list[Finding]:
     """States that are entered and never left, and not declared terminal."""
-    never_left = np.setdiff1d(counts.next_state, counts.state)
-    dead_ends = np.setdiff1d(never_left, counts.terminal)
+    dead_ends = dead_ends_of(counts)
     if not len(dead_ends):
         return []
     keys = [key_of(counts.states.labels[index]) for index in dead_ends.tolist()]
