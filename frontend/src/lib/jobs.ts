@@ -7,7 +7,7 @@ import type { Job } from "./types";
 const FIRST_MS = 120;
 const LAST_MS = 1000;
 
-export function isOver(job: Job): boolean {
+export function isOver(job: Job<unknown>): boolean {
   return job.state === "done" || job.state === "stopped" || job.state === "failed";
 }
 
@@ -16,14 +16,14 @@ export function isOver(job: Job): boolean {
  *
  * @param onChange - receives the job after every look, the last time when it is over
  */
-export async function followJob(
+export async function followJob<Result>(
   id: string,
-  onChange: (job: Job) => void,
+  onChange: (job: Job<Result>) => void,
   signal: AbortSignal,
-): Promise<Job> {
+): Promise<Job<Result>> {
   let pause = FIRST_MS;
   for (;;) {
-    const job = await get<Job>(path`/v1/jobs/${id}`, { signal });
+    const job = await get<Job<Result>>(path`/v1/jobs/${id}`, { signal });
     onChange(job);
     if (isOver(job)) {
       return job;

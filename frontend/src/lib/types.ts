@@ -73,4 +73,25 @@ export type Interval = Schemas["IntervalView"];
 export type Estimate = Schemas["EstimateView"];
 export type Draft = WithGoal<Schemas["DraftView"]>;
 export type KeptVerdict = Schemas["KeptVerdict"];
-export type Job = Schemas["JobView"];
+
+// Long work, with what it ends in and what it has so far.
+
+export type Job<Result = unknown> = Omit<Schemas["JobView"], "result" | "partial"> & {
+  result: Result | null;
+  partial: Partial<Result> | null;
+};
+export type ComparisonResult = Schemas["ComparisonResult"];
+export type GoalComparison = Schemas["GoalComparison"];
+export type Pair = Schemas["PairView"];
+export type ProbeResult = Schemas["ProbeResult"];
+export type ProbeItem = Schemas["ProbeItem"];
+
+// Deployed policies.
+
+export type Policy = Schemas["PolicyView"];
+export type PolicySettings = Schemas["PolicySettings"];
+export type Version = Schemas["VersionView"];
+export type Token = Schemas["TokenView"];
+export type NewToken = Schemas["NewToken"];
+export type Monitor = Schemas["MonitorView"];
+export type Decision = Schemas["DecisionDetail"];
