@@ -68,11 +68,24 @@ class PostgresServer:
         """Stop the server in good order."""
         self._run("pg_ctl", "--wait", "--silent", "--mode=fast", "stop")
 
-    def kill(self) -> None:
-        """Kill all processes of the server at once, as a crash of the machine would."""
+    def freeze(self) -> None:
+        """Let the server hang: connections stay, and nothing is answered."""
+        for each in self._processes():
+            os.kill(each, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Go on after `freeze`."""
+        for each in self._processes():
+            os.kill(each, signal.SIGCONT)
+
+    def _processes(self) -> list[int]:
         process = int(self._process_file.read_text().split()[0])
         children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-        processes = [process, *map(int, children)]
+        return [process, *map(int, children)]
+
+    def kill(self) -> None:
+        """Kill all processes of the server at once, as a crash of the machine would."""
+        processes = self._processes()
         for each in processes:
             os.kill(each, signal.SIGKILL)
         while any(Path(f"/proc/{each}").exists() and not _is_zombie(each) for each in processes):

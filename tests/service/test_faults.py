@@ -209,6 +209,32 @@ def test_a_database_that_dies_under_load_loses_nothing(
         postgres.start()
 
 
+def test_a_database_that_hangs_is_noticed_and_holds_up_no_stop(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    url = postgres.url()
+    with Server(tmp_path / "data", "--database", url) as server:
+        with server.client() as client:
+            deploy(client, write_policy(tmp_path / "policy.safetensors"))
+        with Load(server.url, server.token, clients=1) as load:
+            wait_until(lambda: len(load.outcomes) > 0)
+            postgres.freeze()
+            try:
+                wait_until(lambda: not server.is_ready())
+                assert server.stop() == 0
+            finally:
+                postgres.thaw()
+
+            # Who waited for an answer repeats the request; nothing is lost and nothing is twice.
+            acknowledged = len(load.decisions)
+            server.start()
+            wait_until(lambda: len(load.decisions) > acknowledged)
+
+        with psycopg.connect(url) as connection:
+            stored = Stored.read(lambda sql: connection.execute(sql.encode()).fetchall())
+        require_durable(load, stored)
+
+
 def test_a_standby_takes_over_from_a_leader_that_is_killed(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:

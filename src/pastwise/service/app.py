@@ -81,6 +81,7 @@ class Service:
         self.store_address = settings.store_address
         self._care: asyncio.Task[None] | None = None
         self._is_swept = True
+        self._swept_at = time.monotonic()
         self._background: set[asyncio.Task[None]] = set()
 
     def described(self) -> dict[str, Any]:
@@ -109,6 +110,7 @@ class Service:
             await asyncio.to_thread(self.store.close)
             raise
         self.state = "ready"
+        self._swept_at = time.monotonic()
         self._care = asyncio.create_task(self._look_after())
         policies = len(self.engine.policies())
         seconds = round(time.monotonic() - began, 3)
@@ -197,6 +199,7 @@ class Service:
                 if beat % RETENTION_SECONDS == 60:
                     self.in_background(self.retain())
                 self._is_swept = True
+                self._swept_at = time.monotonic()
             except Exception as error:  # the store may be away for a while
                 self._is_swept = False
                 self.journal.event(
@@ -250,7 +253,9 @@ class Service:
             return function(*args, **kwargs)
         return await asyncio.to_thread(function, *args, **kwargs)
 
-    def health(self, least_free: float = 0.05, slowest_commit: float = 5.0) -> HealthView:
+    def health(
+        self, least_free: float = 0.05, slowest_commit: float = 5.0, slowest_sweep: float = 15.0
+    ) -> HealthView:
         """Whether decisions can be made.
 
         Parameters
@@ -259,17 +264,22 @@ class Service:
             Share of the disk that must be free; a day of decisions needs less.
         slowest_commit : float
             Seconds that a commit may take; clients wait for it.
+        slowest_sweep : float
+            Seconds since the last look at the store, which is due each second and takes three slow
+            commits at most.
         """
         if self.state != "ready":
             return HealthView(self.state)
         usage = shutil.disk_usage(self.settings.data)
         is_waiting = self.store.waiting() > 0
-        since_commit = time.monotonic() - self.store.last_commit()
+        now = time.monotonic()
+        since_commit = now - self.store.last_commit()
+        since_sweep = now - self._swept_at
         checks = {
             **self.engine.checks(),
             "disk": usage.free >= least_free * usage.total,
             "commits": not is_waiting or since_commit < slowest_commit,
-            "sweep": self._is_swept,
+            "sweep": self._is_swept and since_sweep < slowest_sweep,
         }
         return HealthView("ok" if all(checks.values()) else "failing", checks)
 

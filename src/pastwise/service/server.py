@@ -11,6 +11,7 @@ import asyncio
 import gc
 import inspect
 import logging
+import os
 import signal
 import socket
 import sys
@@ -18,6 +19,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from types import FrameType
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -61,7 +63,8 @@ def serve(settings: ServerSettings) -> int:
             flush=True,
         )
 
-    run(server_of(service, make_app(service)), listening, started)
+    with private_files():
+        run(server_of(service, make_app(service)), listening, started)
     return 0
 
 
@@ -79,7 +82,7 @@ def server_of(service: Service, app: ASGIApp) -> DrainingServer:
         proxy_headers=False,
         server_header=False,
         timeout_keep_alive=KEEP_ALIVE,
-        timeout_graceful_shutdown=round(service.settings.drain_seconds),
+        timeout_graceful_shutdown=round(service.settings.drain_seconds) + 1,
     )
     return DrainingServer(config, service)
 
@@ -92,9 +95,11 @@ def run(server: DrainingServer, listening: socket.socket, started: Callable[[], 
     started : callable
         Called when the service is ready; what it returns is awaited, if that is possible.
     """
-    loop_factory = server.config.get_loop_factory()
-    with private_files(), asyncio.Runner(loop_factory=loop_factory) as runner:
-        runner.run(_run(server, listening, started))
+    try:
+        with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
+            runner.run(_run(server, listening, started))
+    finally:
+        server.stopped()
 
 
 async def _run(
@@ -131,12 +136,41 @@ class DrainingServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
         self.service = service
+        self._deadline: threading.Timer | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to stop. A store that hangs does not hold up the end of the process."""
+        super().handle_exit(sig, frame)
+        if self._deadline is None:
+            self._deadline = threading.Timer(self.service.settings.stop_seconds, self._give_up)
+            self._deadline.daemon = True
+            self._deadline.start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop listening, and wait for requests under way."""
         self.service.begin_to_stop()
         await self.service.stop_jobs()
+        loop = asyncio.get_running_loop()
+        loop.call_later(self.service.settings.drain_seconds, self._cut_off)
         await super().shutdown(sockets)
+
+    def stopped(self) -> None:
+        """All is done; nothing has to be ended by force."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+
+    def _cut_off(self) -> None:
+        """Close all connections: a lost answer lets clients repeat, one of uvicorn's would not."""
+        for connection in list(self.server_state.connections):
+            if connection.transport is not None:
+                connection.transport.abort()
+
+    def _give_up(self) -> None:
+        """End the process; everything that was acknowledged is stored."""
+        self.service.journal.event(
+            "error", "stop-forced", note="the store does not answer; there is no last snapshot"
+        )
+        os._exit(0)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -69,6 +69,9 @@ class ServerSettings:
     drain_seconds : float
         How long requests under way may take after SIGTERM; leaves half of the ten seconds that
         process managers commonly wait for the last snapshot.
+    stop_seconds : float
+        After so many seconds from SIGTERM the process ends without that snapshot, because the
+        store hangs; before those ten seconds are over.
     """
 
     data: Path
@@ -92,6 +95,7 @@ class ServerSettings:
         }
     )
     drain_seconds: float = 5.0
+    stop_seconds: float = 9.0
 
     @property
     def is_local(self) -> bool:

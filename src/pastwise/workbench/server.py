@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from starlette.types import Receive, Scope, Send
 
+from pastwise._files import private_files
 from pastwise.errors import ParameterError, PastwiseError, ServiceError
 from pastwise.service.app import make_app
 from pastwise.service.journal import Journal
@@ -81,7 +82,8 @@ def serve(
             bench.opened = project.id
         on_ready(address_of(bench))
 
-    run(server_of(bench, Site(bench)), listening, started)
+    with private_files():
+        run(server_of(bench, Site(bench)), listening, started)
     return 0
 
 
