@@ -235,6 +235,15 @@ def test_a_snapshot_that_does_not_fit_stops_the_start(store: Store, tmp_path: Pa
     assert not replay(store, ROOM, 1).equal
 
 
+def test_a_damaged_policy_file_is_named(store: Store, tmp_path: Path) -> None:
+    loop = Loop(store)
+    loop.step("cold", "warm")
+    sql = "update version set artefact = x'00' where version = ?"
+    tamper(tmp_path / "data", sql, 1)
+    with pytest.raises(ReplayError, match="policy 'thermostat', version 1: the policy file"):
+        loop.reloaded()
+
+
 @pytest.mark.anyio
 @pytest.mark.parametrize("version", [1, 2])
 async def test_snapshots_of_two_versions_at_one_event_are_compared(

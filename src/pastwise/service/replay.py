@@ -53,7 +53,12 @@ def load_version(store: Store, policy: str, number: int) -> ServedVersion:
     row = store.version(policy, number)
     if row is None:
         raise ReplayError(f"policy {policy!r}: the store has no version {number}")
-    return ServedVersion.load(row)
+    try:
+        return ServedVersion.load(row)
+    except PastwiseError as error:
+        raise ReplayError(
+            f"policy {policy!r}, version {number}: {error}. Restore a backup of the store"
+        ) from error
 
 
 def restore_version(store: Store, policy: str, number: int) -> Restored:
