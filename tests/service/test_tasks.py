@@ -216,6 +216,26 @@ def test_decisions_are_evaluated_like_any_log() -> None:
     assert "100 records" in str(found["unit"])
 
 
+ODD = [("arctic", "wait", "cold"), ("cold", "wait", "arctic"), ("cold", "hope", "cold")]
+"""Decisions with labels that a version lacks."""
+
+
+def test_decisions_with_unknown_labels_are_left_out_of_an_evaluation() -> None:
+    records = list(zip(*random_log(50, seed=2).values(), strict=True))
+    place = store_of(fitted(random_log()), [*records, *ODD])
+    arguments = tasks.Evaluate(version=version(place), decisions=decisions(place), samples=40)
+    found = tasks.evaluate(arguments, Watched())
+    assert "50 records" in str(found["unit"])
+    assert "3 of 53 decisions have labels that the version lacks" in str(found["warnings"])
+
+
+def test_an_evaluation_needs_a_decision_with_known_labels() -> None:
+    place = store_of(fitted(random_log()), ODD)
+    arguments = tasks.Evaluate(version=version(place), decisions=decisions(place), samples=40)
+    with pytest.raises(LogError, match="no decision of that time has labels"):
+        tasks.evaluate(arguments, Watched())
+
+
 def test_a_stopped_evaluation_returns_what_it_has() -> None:
     place = store_of(fitted(random_log()), [])
     pq.write_table(pa.table(random_log(200, seed=1)), "log.parquet")
@@ -278,10 +298,24 @@ def test_keys_find_labels_of_any_type(kind: str) -> None:
     found = tasks.learn(arguments, Watched())
     learned = pastwise.load(JOB / str(found["file"]))
     assert found["new_records"] == 4
-    assert len(found["new_states"]) == 1  # type: ignore[arg-type]
+    assert found["new_states"] == [new]
     before = {key_of(each) for each in learner.counts_.states.labels}
     after = {key_of(each) for each in learned.counts_.states.labels}
     assert after == {*before, new}
+
+
+def test_values_that_are_no_state_are_not_learned() -> None:
+    log = {"room": ["a", "b"], "on": ["x", "y"], "action": ["go", "stay"]}
+    log |= {"then": ["b", "b"], "then on": ["x", "y"]}
+    columns = {"state": ["room", "on"], "action": "action", "next_state": ["then", "then on"]}
+    learner = fitted(log, columns, pastwise.Goal(targets={"room": {"b": 1.0}}))
+    here = '["a", "x"]'
+    odd = ['{"room":null,"on":"x"}', '"foo"', "foo", "5", '["a"]']
+    place = store_of(learner, [(here, "go", here), *((state, "go", here) for state in odd)])
+    arguments = tasks.Learn(version=version(place), decisions=decisions(place))
+    found = tasks.learn(arguments, Watched())
+    assert (found["new_records"], found["new_states"]) == (1, [])
+    assert "5 of 6 decisions" in str(found["warnings"])
 
 
 def test_only_decisions_of_the_given_time_are_learned() -> None:
