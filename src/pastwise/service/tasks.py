@@ -12,16 +12,15 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from msgspec import Struct
 
 from pastwise._files import replacing, safe_rows
 from pastwise.data.counts import TransitionCounts
-from pastwise.data.space import Label, Space, checked_label, key_of
+from pastwise.data.space import key_of
 from pastwise.errors import LogError, ParameterError
 from pastwise.logs.columns import Columns
 from pastwise.logs.decode import Reading
@@ -30,6 +29,7 @@ from pastwise.logs.sql import EngineLimits, locked_down
 from pastwise.logs.validate import validate_log
 from pastwise.policy.file import load_counts
 from pastwise.policy.learner import TransferLearner, load
+from pastwise.service.keys import KnownKeys, as_in, label_of, leave_out
 from pastwise.service.replay import replay as replay_history
 from pastwise.service.store import open_store
 from pastwise.service.tables import described
@@ -191,8 +191,8 @@ def _judged_by(
     """What the version is evaluated on."""
     if arguments.decisions is not None:
         own = learner.counts_
-        knows = _Labels(own.states.has, own.actions.has)
-        return _decided(arguments.decisions, learner, control, knows)
+        known = KnownKeys(own.states.has, own.actions.has)
+        return _decided(arguments.decisions, learner, control, known)
     if arguments.log is None:
         raise ParameterError("evaluate on what? Give decisions or a log")
     if Path(arguments.log).suffix == ".safetensors":
@@ -229,15 +229,15 @@ def learn(arguments: Learn, control: Control) -> Result:
     if decisions.since is None:
         decisions = msgspec.structs.replace(decisions, since=row.at)
     with _collected_warnings() as messages:
-        can_be = _Labels(
-            lambda key: _label(own.states, key) is not None,
-            lambda key: _label(own.actions, key) is not None,
+        can_be = KnownKeys(
+            lambda key: label_of(own.states, key) is not None,
+            lambda key: label_of(own.actions, key) is not None,
         )
         reading = _decided(decisions, learner, control, can_be)
         counts = replace(
             reading.counts,
-            states=_as_in(own.states, reading.counts.states),
-            actions=_as_in(own.actions, reading.counts.actions),
+            states=as_in(own.states, reading.counts.states),
+            actions=as_in(own.actions, reading.counts.actions),
         )
         learner.merge(counts)
         learner.save(control.folder / POLICY)
@@ -252,32 +252,6 @@ def learn(arguments: Learn, control: Control) -> Result:
         ],
         "warnings": messages,
     }
-
-
-def _as_in(own: Space, keys: Space) -> Space:
-    """The labels of a policy that have these keys; a new key becomes a new label."""
-    labels = [_label(own, str(key)) for key in keys.labels]
-    return Space([label for label in labels if label is not None], own.fields)
-
-
-def _label(own: Space, key: str) -> Label | None:
-    """The label that has a key, known or new; None where no label can have it.
-
-    A decision may have been requested in a state that is none: a value was missing, or it was one
-    value where the states have several.
-    """
-    index = own.find(key)
-    if index is not None:
-        return own.labels[index]
-    if not own.is_product:
-        return checked_label(key)
-    try:
-        parts = msgspec.json.decode(key)
-    except msgspec.DecodeError:
-        return None
-    if not isinstance(parts, list) or len(parts) != len(own.fields):
-        return None
-    return checked_label(tuple(parts))
 
 
 # Exports and replays.
@@ -401,22 +375,15 @@ def _export(decisions: Decisions, path: Path) -> int:
         )
 
 
-class _Labels(NamedTuple):
-    """Which keys of states and of actions are of use."""
-
-    has_state: Callable[[str], bool]
-    has_action: Callable[[str], bool]
-
-
 def _decided(
-    decisions: Decisions, learner: TransferLearner, control: Control, labels: _Labels
+    decisions: Decisions, learner: TransferLearner, control: Control, known: KnownKeys
 ) -> Reading:
     """Decisions as a log. Labels are the keys of the policy's labels."""
     path = control.folder / DECISIONS
     number = _export(decisions, path)
     if number == 0:
         raise LogError("no decision of that time has an outcome; there is nothing to learn from")
-    left_out = _leave_out(path, labels)
+    left_out = leave_out(path, known)
     if left_out == number:
         raise LogError("no decision of that time has labels that the version can use")
     if left_out:
@@ -438,31 +405,6 @@ def _decided(
         reading = read_log(path, columns)
     path.unlink()
     return reading
-
-
-def _leave_out(path: Path, labels: _Labels) -> int:
-    """Remove decisions with labels that are of no use from a file; returns their number."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    has_label = {
-        "state": cache(labels.has_state),
-        "action": cache(labels.has_action),
-        "next_state": cache(labels.has_state),
-    }
-    left_out = 0
-    part = path.with_suffix(".part")
-    with pq.ParquetFile(path) as source, pq.ParquetWriter(part, source.schema_arrow) as target:
-        for batch in source.iter_batches():
-            rows = zip(*(batch.column(name).to_pylist() for name in has_label), strict=True)
-            is_used = [
-                all(has(key) for has, key in zip(has_label.values(), row, strict=True))
-                for row in rows
-            ]
-            left_out += len(is_used) - sum(is_used)
-            target.write_batch(batch.filter(pa.array(is_used, pa.bool_())))
-    part.replace(path)
-    return left_out
 
 
 TASKS: dict[str, tuple[type[Arguments], Callable[[Any, Control], Result]]] = {
