@@ -45,7 +45,11 @@ export function marksOf(project: ProjectSummary): Partial<Record<string, Mark>> 
   const marks: Partial<Record<string, Mark>> = {};
   const isOdd = project.findings.some((finding) => finding.severity !== "note");
   const isBlocked = project.findings.some((finding) => finding.severity === "blocks-verdict");
-  marks.log = isOdd ? "warn" : "ok";
+  if (isOdd) {
+    marks.log = "warn";
+  } else if (project.states !== null) {
+    marks.log = "ok";
+  }
   if (project.goal !== null) {
     marks.policy = "ok";
   }

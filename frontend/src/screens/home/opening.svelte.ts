@@ -24,8 +24,9 @@ export class Opening {
     return this.#do(`Looking at ${path}`, () => post("/v1/projects", { path }));
   }
 
-  async sample(sample: string): Promise<boolean> {
-    return this.#do("Opening the sample", () => post("/v1/projects", { sample }));
+  /** Opens a log that comes with the workbench. */
+  async sample(sample: string, name: string): Promise<boolean> {
+    return this.#do(`Opening ${name}`, () => post("/v1/projects", { sample, name }));
   }
 
   /** Does it and goes to the log; returns whether that went well. */
