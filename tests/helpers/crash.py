@@ -14,6 +14,7 @@ import random
 import shutil
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,6 +99,14 @@ class Load:
         self._ends.set()
         for thread in self._threads:
             thread.join()
+
+    def wait_for_more(self, number: int, patience: float = 120.0) -> None:
+        """Wait until so many more decisions are acknowledged, or until a thread has failed."""
+        target = len(self.decisions) + number
+        until = time.monotonic() + patience
+        while len(self.decisions) < target and not self.errors:
+            assert time.monotonic() < until
+            time.sleep(0.01)
 
     def _run(self, name: str) -> None:
         rng = random.Random(name)

@@ -26,7 +26,8 @@ def test_kill_9_under_load_loses_nothing(tmp_path: Path) -> None:
         # Every start replays what is stored, compares it with what was decided, and would refuse.
         with Load(server.url, server.token) as load:
             for _ in range(KILLS):
-                time.sleep(rng.uniform(0.1, 0.8))
+                load.wait_for_more(20)
+                time.sleep(rng.uniform(0.0, 0.5))
                 server.kill()
                 require_durable(load, stored_in(server.folder))
                 server.start()
