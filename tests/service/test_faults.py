@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import mmap
 import random
 import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx
 import psycopg
 import pytest
 
@@ -129,9 +131,13 @@ def server(tmp_path: Path) -> Iterator[Server]:
 def test_a_second_process_on_one_folder_is_refused(server: Server, tmp_path: Path) -> None:
     second = Server(server.folder)
     second.journal = tmp_path / "second.journal"
+    half = server.folder / "uploads" / "up_0.part"
+    half.parent.mkdir(exist_ok=True)
+    half.write_bytes(b"an upload of the first process")
     second.launch()
     assert second.wait() == 2
     assert f"in use by process {server.process.pid}" in second.said()
+    assert half.exists()
     with server.client(retries=0) as client:
         client.decide(POLICY, "cool")
 
@@ -157,6 +163,12 @@ def test_a_full_disk_stops_decisions_until_there_is_space(tmp_path: Path) -> Non
             deploy(client, write_policy(tmp_path / "policy.safetensors"))
         disk = seen_from_outside(folder, server.process.pid)
         ballast = disk / "ballast"
+
+        # There is room for an upload, and none for the note on it.
+        require_uploads(server, 201)
+        ballast.write_bytes(bytes(shutil.disk_usage(disk).free - mmap.PAGESIZE))
+        require_uploads(server, 507)
+        ballast.unlink()
         ballast.write_bytes(bytes(shutil.disk_usage(disk).free - 400_000))
 
         with Load(server.url, server.token) as load:
@@ -282,6 +294,17 @@ def wait_until(is_true: Callable[[], bool], patience: float = 60.0) -> None:
     while not is_true():
         assert time.monotonic() < until
         time.sleep(0.02)
+
+
+def require_uploads(server: Server, status: int) -> None:
+    """Upload a log, which gets this status; one log is listed and stored then."""
+    headers = {"Authorization": f"Bearer {server.token}"}
+    url = f"{server.url}/v1/logs"
+    answer = httpx.post(url, content=b"a,b\n1,2\n", headers=headers)
+    assert answer.status_code == status
+    assert len(httpx.get(url, headers=headers).json()["items"]) == 1
+    disk = seen_from_outside(server.folder, server.process.pid)
+    assert len(list((disk / "uploads").iterdir())) == 2
 
 
 def first_refusal(server: Server) -> ServiceError:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+
+from pastwise.errors import FileError
 from tests.helpers.postgres import PostgresServer
 from tests.helpers.services import ROOM, InProcess, slug_of
 
@@ -46,3 +49,15 @@ def test_the_other_process_names_the_leader_and_takes_over(
         second.run(second.service.refresh_tokens())
         answer = second.call("POST", f"{POLICY}/decide", {"state": "cold"}, token=token)
         assert answer.status_code == 201
+
+
+def test_each_process_has_a_folder_of_its_own(postgres: PostgresServer, tmp_path: Path) -> None:
+    database = postgres.url()
+    with (
+        InProcess(tmp_path, database=database),
+        pytest.raises(FileError, match="in use by process"),
+        InProcess(tmp_path, database=database),
+    ):
+        pass
+    with InProcess(tmp_path, database=database) as service:
+        assert service.call("GET", "/readyz").status_code == 200

@@ -240,7 +240,7 @@ def test_queries_are_checked(service: InProcess, query: str, pointer: str) -> No
 def test_a_state_in_a_query_that_is_nested_too_deeply(service: InProcess) -> None:
     state = '{"room":' + "[" * 1010
     answer = service.call("GET", f"/v1/policies/{ROOM}/rule?{urlencode({'state': state})}")
-    assert slug_of(answer) == "unknown-label"
+    assert slug_of(answer) == "invalid-value"
 
 
 def test_a_time_after_the_last_year(service: InProcess) -> None:

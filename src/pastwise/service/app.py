@@ -11,7 +11,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from pastwise.errors import FileError, StoreError
@@ -30,6 +30,7 @@ from pastwise.service.routes import OPERATIONS
 from pastwise.service.settings import ServerSettings
 from pastwise.service.store import open_store
 from pastwise.service.store.base import Store
+from pastwise.service.store.locking import FolderLock
 from pastwise.service.store.rows import UseToken
 from pastwise.service.stream import Stream
 from pastwise.service.tokens import Holder, Tokens, read_token_file
@@ -79,6 +80,7 @@ class Service:
         self.state: Literal["starting", "ready", "stopping"] = "starting"
         self.uploads = settings.data / "uploads"
         self.store_address = settings.store_address
+        self._lock: FolderLock | None = None
         self._care: asyncio.Task[None] | None = None
         self._is_swept = True
         self._swept_at = time.monotonic()
@@ -102,13 +104,18 @@ class Service:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise FileError(f"cannot make the folder {folder}: {error.strerror}") from error
-        uploads.remove_partial(self.uploads)
-        self.store = await asyncio.to_thread(open_store, self.store_address)
-        try:
-            await self._start_parts()
-        except BaseException:
-            await asyncio.to_thread(self.store.close)
-            raise
+        with ExitStack() as undone:
+            # SQLite's store locks the folder itself; jobs and uploads need that with any store.
+            if self.settings.database is not None:
+                self._lock = FolderLock(folder)
+                undone.callback(self._lock.release)
+            self.store = await asyncio.to_thread(open_store, self.store_address)
+            try:
+                await self._start_parts()
+            except BaseException:
+                await asyncio.to_thread(self.store.close)
+                raise
+            undone.pop_all()
         self.state = "ready"
         self._swept_at = time.monotonic()
         self._care = asyncio.create_task(self._look_after())
@@ -119,6 +126,7 @@ class Service:
     async def _start_parts(self) -> None:
         """Start everything that needs the store."""
         folder = self.settings.data
+        uploads.remove_partial(self.uploads)
         administrators = read_token_file(self.settings.token_file or folder / "admin.token")
         self.tokens = Tokens(self.store.tokens, administrators, self.clock)
         await asyncio.to_thread(self.tokens.refresh)
@@ -157,6 +165,8 @@ class Service:
         with suppress(StoreError):  # a time of use is not needed for anything
             await self._note_use()
         await self.engine.stop()
+        if self._lock is not None:
+            self._lock.release()
         self.journal.event("info", "stopped")
 
     def require_ready(self) -> None:

@@ -106,7 +106,8 @@ async def _require_bound(call: Call, decision_id: str) -> None:
         return
     row = await call.service.read(call.service.store.decision, decision_id)
     if row is not None and not call.holder.may_use(row.policy):
-        raise Problem("not-found", f"There is no decision {decision_id!r}.")
+        # In the words of the engine: the answer does not say whether others have the decision.
+        raise Problem("not-found", f"there is no decision {decision_id}")
 
 
 # Looking up

@@ -6,6 +6,7 @@ An upload is a file under a random name; what is known about it is in a small JS
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import msgspec
@@ -53,8 +54,11 @@ async def upload_log(call: Call) -> Answer:
         sha256=upload.sha256,
         at=time_text(service.clock()),
     )
-    note = _note(service.uploads, upload.id)
-    await asyncio.to_thread(note.write_bytes, msgspec.json.encode(view))
+    try:
+        await asyncio.to_thread(_write, service.uploads, view)
+    except OSError:
+        await uploads.remove(service.uploads, upload.id)
+        raise
     return Answer(view, 201, ((b"location", f"/v1/logs/{upload.id}".encode()),))
 
 
@@ -103,6 +107,20 @@ def require_log(folder: Path, log_id: str) -> Path:
 def _note(folder: Path, log_id: str) -> Path:
     """Where it is written what an upload is."""
     return folder / f"{log_id}.json"
+
+
+def _write(folder: Path, view: LogView) -> None:
+    """Write down what an upload is; there is never a part of that."""
+    note = _note(folder, view.id)
+    unfinished = note.with_suffix(".part")
+    try:
+        with unfinished.open("wb") as file:
+            file.write(msgspec.json.encode(view))
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(note)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def _read(folder: Path, log_id: str) -> LogView:
