@@ -203,6 +203,22 @@ async def test_what_follows_in_an_unknown_state_is_kept_for_the_next_version(
         assert (await bench.engine.replay(ROOM)).equal
 
 
+async def test_a_new_state_of_several_columns_has_one_key(tmp_path: Path) -> None:
+    log = {"room": ["a", "b"] * 5, "on": ["x", "y"] * 5, "did": ["go", "stay"] * 5}
+    log |= {"then": ["b", "a"] * 5, "then on": ["x", "y"] * 5}
+    learner = pw.TransferLearner(pw.Goal(targets={"room": {"b": 1.0}}), method="TL")
+    learner.fit(log, state=["room", "on"], action="did", next_state=["then", "then on"])
+    settings = PolicySettings(mode="live", on_unseen="prior", labels="open")
+    async with opened(tmp_path) as bench:
+        await bench.engine.create_policy(ROOM, settings, "tester")
+        await bench.engine.add_version(ROOM, saved(learner), b"seed", "", "tester")
+        for state in ('["c", "x"]', {"room": "c", "on": "x"}):
+            decision = await bench.decide(state)
+            assert stored(bench, decision).state == '["c", "x"]'
+            assert (await bench.outcome(decision, state)).status == "new-label"
+        assert (await bench.engine.replay(ROOM)).equal
+
+
 async def test_a_fixed_action_answers_in_an_unknown_state_if_it_may(tmp_path: Path) -> None:
     async with room_engine(tmp_path, on_unseen="action:idle", floor=0.1) as bench:
         decision = await bench.decide("arctic")

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from pastwise.data.live_counts import require_reward
-from pastwise.data.space import Space, checked_label, key_of
+from pastwise.data.space import Label, Space, checked_label, key_of
 from pastwise.errors import LabelError, PastwiseError, PolicyFileError, UnknownLabelError
 from pastwise.logs.outcomes import follows
 from pastwise.logs.rows import is_row
@@ -25,6 +25,7 @@ from pastwise.policy.advice import WEAK
 from pastwise.policy.choice import conditioned
 from pastwise.policy.learner import TransferLearner, load
 from pastwise.policy.live import LivePolicy
+from pastwise.service.keys import label_of
 from pastwise.service.monitor import PolicyMonitor
 from pastwise.service.randomness import uniform
 from pastwise.service.store.rows import VersionRow
@@ -190,9 +191,16 @@ class ServedVersion:
     def _key_of_unknown(self, state: StateValue) -> str:
         """The key of a label that the log lacks; the raw value itself where it has no label."""
         try:
-            return key_of(self._reader.label(state))
+            return key_of(self._new_label(state))
         except UnknownLabelError:
             return msgspec.json.encode(state).decode()
+
+    def _new_label(self, value: object) -> Label:
+        """The label of a value that the log lacks; a key stands for the label that has it."""
+        if isinstance(value, str) and self._states.is_product:
+            label = label_of(self._states, value)
+            return self._reader.label(value if label is None else label)
+        return self._reader.label(value)
 
     def action_key(self, action: Value, *, may_be_new: bool = False) -> str:
         """The key of an action; an `UnknownLabelError` for a new one, unless it may be new."""
@@ -220,7 +228,7 @@ class ServedVersion:
         following = follows(self._columns, self._states, next_state, reward)
         index = self._find_next(following)
         if index is None:
-            return key_of(self._reader.label(following)), False
+            return key_of(self._new_label(following)), False
         self._require_outcome(index, reward)
         return key_of(self._states.labels[index]), True
 
