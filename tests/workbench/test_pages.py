@@ -65,7 +65,7 @@ def test_types_come_from_a_fixed_table(folder: Path) -> None:
         assert answer.headers["content-type"] == expected
 
 
-def test_names_with_a_hash_are_kept_and_the_page_is_asked_for_again(folder: Path) -> None:
+def test_names_with_a_hash_are_kept_and_the_page_is_checked_again(folder: Path) -> None:
     assert "immutable" in ask(folder, "/assets/index-abc.js").headers["cache-control"]
     page = ask(folder, "/")
     assert page.headers["cache-control"] == "no-cache"

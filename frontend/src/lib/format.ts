@@ -210,7 +210,7 @@ export function axis(values: number[], wanted = 5): { min: number; max: number; 
   return { min: ticks[0] ?? 0, max: ticks.at(-1) ?? 1, ticks };
 }
 
-/** Decimals that tell the ticks of an axis apart. */
+/** Decimals with which the ticks of an axis differ. */
 export function tickDigits(ticks: number[]): number {
   const step = Math.abs((ticks[1] ?? 1) - (ticks[0] ?? 0));
   return Math.max(0, Math.min(8, -Math.floor(Math.log10(step) + 1e-9)));

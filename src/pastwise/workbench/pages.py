@@ -2,7 +2,7 @@
 
 `make frontend` builds the page into ``static/``, which is part of the wheel. Nothing outside of the
 table can be reached, however an address is spelled. Names with a hash never change and are cached
-for good; ``index.html`` is asked for again each time. The content type goes by a fixed table of
+for good; ``index.html`` is checked each time. The content type goes by a fixed table of
 endings: the tables of operating systems differ, and browsers refuse a script of the wrong type.
 """
 
