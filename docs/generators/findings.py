@@ -18,10 +18,11 @@ HEAD = """\
 
 `pastwise validate` and `pw.validate_log` report what is odd about a log; learning reports the same
 as warnings. Each finding has a code, a message with the number of records, and a remedy.
-`validate` adds up to three example records.
+`validate` adds up to three example records. The severity is *note* (good to know), *warn* (records
+are lost, or something is probably wrong) or *blocks-verdict* (no comparison of policies is fair).
 
-| code | meaning | remedy |
-|---|---|---|
+| code | severity | meaning | remedy |
+|---|---|---|---|
 """
 
 
@@ -32,7 +33,9 @@ def main() -> None:
 
 def page() -> str:
     """The page: a table with a line for each kind of finding."""
-    lines = [f"| `{kind.code}` | {kind.meaning} | {kind.fix}. |" for kind in CATALOGUE.values()]
+    lines = []
+    for kind in CATALOGUE.values():
+        lines.append(f"| `{kind.code}` | {kind.severity} | {kind.meaning} | {kind.fix}. |")
     return HEAD + "\n".join([*lines, ""])
 
 

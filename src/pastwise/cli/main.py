@@ -76,6 +76,37 @@ def cli() -> None:
 # Logs.
 
 
+@cli.command(short_help="Look at a table: its columns, and which probably hold what.")
+@click.argument("log", metavar="LOG")
+@click.option(
+    "--sample",
+    type=click.IntRange(min=1),
+    default=100_000,
+    show_default=True,
+    help="Rows to look at, at most; large tables are sampled in blocks.",
+)
+@wide_option
+@json_option
+def look(log: str, sample: int, wide: bool, as_json: bool) -> int:
+    """Look at a table: its columns, their kinds, and which of them probably hold what.
+
+    Prints the options of `pastwise learn` for the guessed roles. Check them: a guess rests on
+    names and on a sample of the rows.
+    """
+    from pastwise.logs.look import look_at
+    from pastwise.report.terminal import coloured_table
+
+    with spinner("Reading"):
+        found = look_at(log, sample=sample)
+    if as_json:
+        print_json(found)
+    else:
+        print_text(found.sentence)
+        print_table(coloured_table(found.table()), wide=wide)
+        print_text(found.advice(log))
+    return OK
+
+
 @cli.command(short_help="Check a log, and say how to fix what is odd about it.")
 @takes(log=LogOptions)
 @json_option

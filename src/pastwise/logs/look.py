@@ -144,7 +144,7 @@ class TableLook:
 
     def advice(self, log: str) -> str:
         """What was guessed and why, and the command to go on with."""
-        lines = [f"Guess ({self.guess.confidence:.0%} sure): {self.guess.why}."]
+        lines = [f"Guess, with a confidence of {self.guess.confidence:.2f}: {self.guess.why}."]
         if self.guess.is_complete:
             command = shlex.join(["pastwise", "learn", log, *self.options()])
             lines.append(f"To learn from it, add a goal: {command} --prefer STATE")

@@ -1,0 +1,80 @@
+"""What is usable of a log: every row is accounted for, and remedies work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pastwise.logs.findings import Finding
+from pastwise.logs.usable import Usable, usable
+
+THERMOSTAT = Path(__file__).parents[2] / "examples" / "thermostat" / "log.csv"
+LOG: dict[str, list[Any]] = {
+    "who": [1, 1, 1, 1, 2, 2, 2],
+    "day": [1, 2, 5, 6, 1, 2, 3],
+    "s": ["a", "b", "a", None, "a", "b", "end"],
+    "do": ["x", "y", "x", "x", "y", None, "x"],
+}
+COLUMNS: dict[str, Any] = {"state": "s", "action": "do", "episode": "who", "time": "day"}
+
+
+def found_in(result: Usable, code: str) -> Finding:
+    return next(finding for finding in result.findings if finding.code == code)
+
+
+def test_clean_log() -> None:
+    columns = {"state": "room", "action": "did", "episode": "day", "time": "hour"}
+    result = usable(THERMOSTAT, columns)
+    assert (result.rows, result.used, result.ends, result.left_out) == (480, 440, 40, ())
+    assert sum(state.records for state in result.states) == 440
+    assert sum(state.share for state in result.states) == pytest.approx(1)
+    assert sum(action.records for action in result.actions) == 440
+
+
+def test_every_row_is_counted_once() -> None:
+    result = usable(LOG, {**COLUMNS, "max_gap": 2})
+    left_out = {each.code: each.rows for each in result.left_out}
+    assert left_out == {"gap": 1, "missing-next-state": 1, "missing-action": 1}
+    assert result.ends == 2
+    assert result.used + result.ends + sum(left_out.values()) == result.rows == 7
+
+
+def test_remedy_of_a_gap_keeps_the_record() -> None:
+    columns = {**COLUMNS, "max_gap": 2}
+    finding = found_in(usable(LOG, columns), "gap")
+    longer, none = finding.remedies
+    assert longer.patch == {"max_gap": 3}
+    for remedy in (longer, none):
+        mended = usable(LOG, {**columns, **remedy.patch})
+        assert "gap" not in {each.code for each in mended.left_out}
+
+
+def test_remedy_of_a_dead_end_declares_it_terminal() -> None:
+    log = {**LOG, "do": ["x"] * 7}
+    (remedy,) = found_in(usable(log, COLUMNS), "dead-end").remedies
+    mended = usable(log, {**COLUMNS, **remedy.patch})
+    assert "dead-end" not in {each.code for each in mended.findings}
+    assert [state.key for state in mended.states if state.terminal] == ["end"]
+
+
+def test_remedy_of_records_after_a_terminal_state() -> None:
+    columns = {**COLUMNS, "terminal": ["b"]}
+    result = usable(LOG, columns)
+    (remedy,) = found_in(result, "after-terminal").remedies
+    assert {each.code: each.rows for each in result.left_out}["after-terminal"] == 1
+    assert usable(LOG, {**columns, **remedy.patch}).used == result.used + 1
+
+
+def test_remedy_of_many_numbers_cuts_them() -> None:
+    numbers = [place * 0.37 % 11 for place in range(300)]
+    log = {"x": numbers, "do": ["a", "b", "b"] * 100, "t": list(range(300))}
+    columns = {"state": "x", "action": "do", "time": "t"}
+    (remedy,) = found_in(usable(log, columns), "continuous-column").remedies
+    assert 2 <= len(usable(log, {**columns, **remedy.patch}).states) <= 10
+
+
+def test_constant_actions_block_a_verdict() -> None:
+    log = {**LOG, "do": ["x"] * 4 + ["y"] * 3}
+    assert found_in(usable(log, COLUMNS), "action-constant").severity == "blocks-verdict"
