@@ -17,6 +17,7 @@ from typing import Any
 
 from pastwise.data.counts import TransitionCounts
 from pastwise.goals.goal import Goal
+from pastwise.logs.behind import rows_behind
 from pastwise.logs.columns import Columns
 from pastwise.logs.decode import Reading
 from pastwise.logs.read import read_log
@@ -70,6 +71,23 @@ def use(file: str, columns: dict[str, Any], save_to: str | None) -> object:
         return found
 
 
+def behind(
+    file: str, counts: str, state: str, actions: list[str], limit: int
+) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """Rows behind the transitions of a state, by action and next state."""
+    _, columns = load_counts(counts)
+    found: dict[str, dict[str, list[dict[str, Any]]]] = {action: {} for action in actions}
+    if columns is None:
+        return found
+    with _locked(file):
+        rows = rows_behind(file, columns, state, limit=limit)
+    for each in rows:
+        if each.action in found:
+            place = {"row": each.row, "episode": each.episode, "time": each.time}
+            found[each.action].setdefault(each.next_state, []).append(place)
+    return found
+
+
 def adopt(file: str, save_to: str) -> dict[str, Any]:
     """Take over a file of counts or of a policy."""
     counts, columns = load_counts(file)
@@ -106,6 +124,7 @@ READINGS: dict[str, Callable[..., object]] = {
     "look": look,
     "rows": rows,
     "use": use,
+    "behind": behind,
     "adopt": adopt,
 }
 """All functions by name."""
