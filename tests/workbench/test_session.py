@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from functools import partial
 
 import httpx
 import pytest
 
+from pastwise.workbench.app import Turns
 from tests.helpers.services import slug_of
 from tests.helpers.workbenches import InProcessBench
 
@@ -85,3 +88,41 @@ def test_the_document_describes_every_route(bench: InProcessBench) -> None:
     assert len(ids) == len(set(ids))
     for name in ("VerdictView", "ComparisonResult", "ProbeResult"):
         assert name in document["components"]["schemas"]
+
+
+def test_the_newest_of_those_that_wait_is_answered() -> None:
+    """One at a time for each session; what a page no longer wants is not computed."""
+
+    async def run() -> tuple[list[str], list[object]]:
+        turns = Turns()
+        computed: list[str] = []
+        is_running = asyncio.Event()
+        go_on = asyncio.Event()
+
+        async def work(name: str) -> str:
+            computed.append(name)
+            is_running.set()
+            await go_on.wait()
+            return name
+
+        first = asyncio.create_task(turns.take("me", lambda: work("first")))
+        await is_running.wait()
+        later = []
+        for name in ("second", "third", "fourth"):
+            later.append(asyncio.create_task(turns.take("me", partial(work, name))))
+            await asyncio.sleep(0)
+        other = asyncio.create_task(turns.take("you", lambda: work("other")))
+        await asyncio.sleep(0)
+        go_on.set()
+        results = await asyncio.gather(first, *later, other, return_exceptions=True)
+        return computed, list(results)
+
+    computed, results = asyncio.run(run())
+    assert computed == ["first", "other", "fourth"]
+    assert results[0] == "first"
+    assert [getattr(each, "slug", each) for each in results[1:]] == [
+        "superseded",
+        "superseded",
+        "fourth",
+        "other",
+    ]

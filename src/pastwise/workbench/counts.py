@@ -19,6 +19,8 @@ import numpy.typing as npt
 from pastwise._numerics.arrays import FloatArray, IntArray
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import Space, key_of
+from pastwise.evaluation.criterion import Criterion
+from pastwise.evaluation.visits import expected_visits
 from pastwise.methods.baselines import behaviour_rule
 from pastwise.policy.advice import WEAK
 from pastwise.policy.learner import TransferLearner, load
@@ -52,6 +54,7 @@ class Counted:
         self.counts: TransitionCounts = self.learner.counts_.total()
         self.state_keys = [key_of(label) for label in self.counts.states.labels]
         self.action_keys = [key_of(label) for label in self.counts.actions.labels]
+        self._visits = Cache(most=4)
 
     @cached_property
     def behaviour(self) -> FloatArray:
@@ -70,6 +73,13 @@ class Counted:
         is_terminal = np.zeros(len(self.state_keys), dtype=bool)
         is_terminal[self.counts.terminal] = True
         return is_terminal
+
+    def visits_before(self, criterion: Criterion) -> FloatArray:
+        """Share of time in each state as it was done, kept for each horizon: [S]."""
+        key = f"{criterion.horizon} {hash(criterion.goes_on.tobytes())}"
+        return self._visits.get(
+            key, lambda: expected_visits(self.behaviour, self.counts, criterion)
+        )
 
     def states_in(self, order: OrderView | None) -> IntArray:
         """Indices of the states in the order in which they are shown."""

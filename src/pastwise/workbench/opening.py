@@ -52,9 +52,9 @@ async def _opened(
     bench: Workbench, source: Source, path: Path, name: str | None
 ) -> tuple[Project, bool]:
     """A project for a file."""
-    size = path.stat().st_size
+    found = path.stat()
     known = bench.projects.of_source(source)
-    if known is not None and known.bytes == size:
+    if known is not None and (known.bytes, known.modified) == (found.st_size, found.st_mtime_ns):
         return known, False
 
     # Look at the log before anything is stored.
@@ -73,7 +73,8 @@ async def _opened(
         changed = bench.projects.change(
             known,
             bench.clock(),
-            bytes=size,
+            bytes=found.st_size,
+            modified=found.st_mtime_ns,
             rows=rows,
             sampled=sampled,
             columns=columns,
@@ -87,8 +88,9 @@ async def _opened(
         id=project_id,
         name=name or path.name,
         kind=kind,
-        bytes=size,
+        bytes=found.st_size,
         source=source,
+        modified=found.st_mtime_ns,
         rows=rows,
         sampled=sampled,
         columns=columns,

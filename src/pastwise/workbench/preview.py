@@ -22,12 +22,14 @@ from pastwise.evaluation.criterion import Criterion
 from pastwise.evaluation.evaluate import MAX_STATES
 from pastwise.evaluation.visits import expected_visits
 from pastwise.goals.goal import Goal
+from pastwise.methods.base import RECORDS
 from pastwise.methods.registry import names
 from pastwise.policy.advice import WEAK
 from pastwise.policy.explanation import Explanation
 from pastwise.policy.learner import NOTHING_SERVES, TransferLearner
 from pastwise.policy.support import Support
 from pastwise.service.problems import Problem, ProblemPart, problem_of
+from pastwise.theory.learning import rule_interval
 from pastwise.workbench.counts import Cache, Counted
 from pastwise.workbench.types import (
     BehaviourView,
@@ -85,7 +87,7 @@ class Previews:
         after = None
         if want.visits or want.rule.sort == "visits":
             criterion = _criterion(learner, counted)
-            before = expected_visits(counted.behaviour, counted.counts, criterion)
+            before = counted.visits_before(criterion)
             after = expected_visits(rule, counted.counts, criterion)
             clock.note("visits")
 
@@ -173,11 +175,11 @@ def explained(learner: TransferLearner, state: str, action: str | None) -> Expla
         ExplanationView,
     )
     if learner.rests_on_similarity_:
-        low, high = learner.rule_intervals()
-        index = learner.counts_.states.index(explanation.state)
+        plan = learner.fitted_.plan_at(learner.counts_.states.index(explanation.state))
+        low, high = rule_interval(plan.parts[RECORDS], plan.parts["prior"])
         for place, reason in enumerate(view.actions.values()):
-            reason.low = float(low[index, place])
-            reason.high = float(high[index, place])
+            reason.low = float(low[0, place])
+            reason.high = float(high[0, place])
     return view
 
 

@@ -44,6 +44,8 @@ class Project(Struct, kw_only=True):
 
     Attributes
     ----------
+    modified : int
+        When the file was changed last, in nanoseconds since 1970.
     revision : int
         Number of the last change.
     """
@@ -53,6 +55,7 @@ class Project(Struct, kw_only=True):
     kind: str
     bytes: int
     source: Source
+    modified: int = 0
     rows: int | None = None
     sampled: int | None = None
     columns: list[ColumnView] = []

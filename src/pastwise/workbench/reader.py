@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import traceback
+from contextlib import suppress
 from typing import IO, Any, cast
 
 import msgspec
@@ -81,8 +82,7 @@ class Reader:
         """End the process."""
         self._is_closed = True
         if self._process is not None:
-            kill(self._process)
-            await asyncio.to_thread(self._process.wait)
+            await asyncio.to_thread(_end, self._process)
 
     def _ask(self, question: Question) -> Reply:
         """Send a request and wait for its answer; a process that takes too long is killed."""
@@ -102,8 +102,7 @@ class Reader:
             line = cast(IO[bytes], process.stdout).readline(LONGEST_LINE)
             return msgspec.json.decode(line, type=Reply)
         except (OSError, ValueError, msgspec.MsgspecError):
-            kill(process)
-            process.wait()
+            _end(process)
             self._process = None
         finally:
             timer.cancel()
@@ -130,6 +129,15 @@ class Reader:
             stdin = cast(IO[bytes], self._process.stdin)
             stdin.write(msgspec.json.encode(self._limits) + b"\n")
         return self._process
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process, and close its pipes."""
+    kill(process)
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        with suppress(OSError):
+            cast(IO[bytes], pipe).close()
 
 
 def _problem_from(members: dict[str, Any]) -> Problem:

@@ -8,7 +8,7 @@ import webbrowser
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from starlette.types import Receive, Scope, Send
 
@@ -26,6 +26,10 @@ from pastwise.workbench.types import ProjectRequest
 
 if TYPE_CHECKING:
     from pastwise.policy.learner import TransferLearner
+
+
+SAMPLE_ABOVE = 10
+"""Requests a second that the journal has; a person who moves a slider makes sixty."""
 
 
 class Site:
@@ -71,7 +75,9 @@ def serve(
     """
     settings = ServerSettings(data=data, port=port)
     listening = bound_socket(settings)
-    bench = Workbench(replace(settings, port=listening.getsockname()[1]), root, _journal(data))
+    settings = replace(settings, port=listening.getsockname()[1])
+    notes = _opened_journal(data)
+    bench = Workbench(settings, root, Journal(notes, sample_above=SAMPLE_ABOVE))
 
     async def started() -> None:
         if log is not None:
@@ -82,7 +88,7 @@ def serve(
             bench.opened = project.id
         on_ready(address_of(bench))
 
-    with private_files():
+    with notes, private_files():
         run(server_of(bench, Site(bench)), listening, started)
     return 0
 
@@ -92,10 +98,10 @@ def address_of(bench: Workbench) -> str:
     return f"{bench.settings.url}/#key={bench.sessions.new_key()}"
 
 
-def _journal(data: Path) -> Journal:
-    """A journal in the folder of the data; the terminal has the address and nothing else."""
+def _opened_journal(data: Path) -> TextIO:
+    """The journal, in the folder of the data: the terminal has the address and nothing else."""
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return Journal((data / "journal.jsonl").open("a", encoding="utf-8"), sample_above=10)
+    return (data / "journal.jsonl").open("a", encoding="utf-8")
 
 
 class OpenWorkbench:
@@ -120,7 +126,9 @@ class OpenWorkbench:
         listening = bound_socket(settings)
         settings = replace(settings, port=listening.getsockname()[1])
         self.url = ""
-        self._bench = Workbench(settings, Path.cwd(), _journal(data))
+        notes = _opened_journal(data)
+        journal = Journal(notes, sample_above=SAMPLE_ABOVE)
+        self._bench = Workbench(settings, Path.cwd(), journal)
         self._server: DrainingServer = server_of(self._bench, Site(self._bench))
         self._is_ready = threading.Event()
         self._error: BaseException | None = None
@@ -133,7 +141,8 @@ class OpenWorkbench:
 
         def work() -> None:
             try:
-                run(self._server, listening, started)
+                with notes:
+                    run(self._server, listening, started)
             except BaseException as error:
                 self._error = error
             finally:

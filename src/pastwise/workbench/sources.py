@@ -7,6 +7,7 @@ names one regular file, never a pattern.
 from __future__ import annotations
 
 import shutil
+import stat
 from pathlib import Path
 from typing import Literal
 
@@ -76,9 +77,11 @@ def below(root: Path, given: str) -> Path:
             f"{shown(given)} lies outside {root}; start the workbench with --root to choose "
             "another folder.",
         )
-    if not path.exists():
-        raise _problem("not-found", f"There is no file {shown(given)}.")
-    if not path.is_file():
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        raise _problem("not-found", f"There is no file {shown(given)}.") from None
+    if not stat.S_ISREG(mode):
         raise _problem("unsupported-kind", f"{shown(given)} is no file.")
     kind_of(path)
     return path
