@@ -105,6 +105,12 @@ def test_decide_many_is_refused_as_a_whole_if_nothing_is_decided(service: InProc
     assert (answer.status_code, slug_of(answer)) == (503, "paused")
 
 
+def test_jobs_need_a_version_that_there_is(service: InProcess) -> None:
+    for path in ("evaluations", "learn"):
+        answer = service.call("POST", f"{POLICY}/{path}", {"version": 77})
+        assert slug_of(answer) == "not-found"
+
+
 @pytest.mark.parametrize("number", [0, -1, 2**31, 10**30])
 def test_impossible_numbers_of_versions_are_refused(service: InProcess, number: int) -> None:
     anything = {"If-Match": "*"}

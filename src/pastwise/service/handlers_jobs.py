@@ -51,14 +51,14 @@ _WAIT = re.compile(r"(?:^|[,;\s])wait=(\d{1,6})(?:$|[,;\s])")
 async def replay(call: Call, body: ReplayRequest) -> Answer:
     """Replay all events of a policy, and compare."""
     view = call.service.engine.policy(call.params["policy"])
-    arguments = {**_version(call, view.settings.version), "to_seq": body.to_seq}
+    arguments = {**(await _version(call, view.settings.version)), "to_seq": body.to_seq}
     return await started(call, "replay", arguments)
 
 
 async def evaluate(call: Call, body: EvaluationRequest) -> Answer:
     """Evaluate a version on the decisions that were made, or on an uploaded log."""
     arguments: dict[str, object] = {
-        "version": _version(call, body.version),
+        "version": await _version(call, body.version),
         "samples": body.samples,
         "horizon": body.horizon,
         "seed": body.seed,
@@ -81,7 +81,7 @@ async def learn(call: Call, body: LearnRequest) -> Answer:
     since = parsed_time(body.since, "/since")
     until = parsed_time(body.until, "/until")
     arguments = {
-        "version": _version(call, body.version),
+        "version": await _version(call, body.version),
         "decisions": _decisions(call, since, until),
     }
     job_id = call.service.jobs.submit("learn", arguments, call.who)
@@ -102,12 +102,14 @@ async def _add_learned(call: Call, job_id: str, note: str) -> None:
     await service.engine.add_version(name, artefact, None, note, call.who)
 
 
-def _version(call: Call, number: int | None) -> dict[str, object]:
+async def _version(call: Call, number: int | None) -> dict[str, object]:
     """A version of the policy, for a job; the one in use by default."""
     view = call.service.engine.policy(call.params["policy"])
     number = view.settings.version if number is None else number
     if number is None:
         raise Problem("no-version", f"The policy {view.name!r} has no version yet.")
+    if await call.service.read(call.service.store.version, view.name, number) is None:
+        raise Problem("not-found", f"The policy {view.name!r} has no version {number}.")
     return {"store": call.service.store_address, "policy": view.name, "version": number}
 
 
