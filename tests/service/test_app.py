@@ -294,6 +294,19 @@ def test_a_service_that_stops_refuses(tmp_path: Path) -> None:
         assert service.call("GET", "/livez").status_code == 200
 
 
+@pytest.mark.parametrize(("mode", "is_shared"), [(0o600, False), (0o644, True)])
+def test_a_token_file_that_others_can_read_is_pointed_out(
+    tmp_path: Path, mode: int, is_shared: bool
+) -> None:
+    file = tmp_path / "admin.token"
+    file.write_text("pw_" + "x" * 43)
+    file.chmod(mode)
+    with InProcess(tmp_path) as service:
+        journal = service.journal.getvalue()
+    assert ("chmod 600" in journal) is is_shared
+    assert "xxxx" not in journal
+
+
 def test_a_start_that_fails_leaves_the_folder_free(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens"
     tokens.write_text("short\n")

@@ -127,7 +127,14 @@ class Service:
         """Start everything that needs the store."""
         folder = self.settings.data
         uploads.remove_partial(self.uploads)
-        administrators = read_token_file(self.settings.token_file or folder / "admin.token")
+        token_file = self.settings.token_file or folder / "admin.token"
+        administrators = read_token_file(token_file)
+        if token_file.stat().st_mode & 0o077:
+            self.journal.event(
+                "warning",
+                "token-file-shared",
+                note=f"other users of this machine may read {token_file}; run chmod 600 on it",
+            )
         self.tokens = Tokens(self.store.tokens, administrators, self.clock)
         await asyncio.to_thread(self.tokens.refresh)
         self.jobs = await asyncio.to_thread(
