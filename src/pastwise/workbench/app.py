@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -70,6 +71,12 @@ class Workbench(Service):
         """Read the projects, and start the service."""
         self.projects = await asyncio.to_thread(Projects, self.settings.data / "projects")
         await super().start()
+        self.in_background(self._warm_up())
+
+    async def _warm_up(self) -> None:
+        """Start the process that reads logs, so that the first log need not wait for it."""
+        with suppress(Problem):  # who opens a log gets the reason
+            await self.reader.ask("ready")
 
     async def stop(self) -> None:
         """Stop everything."""

@@ -11,7 +11,6 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,10 @@ from pastwise.goals.goal import Goal
 from pastwise.logs.behind import rows_behind
 from pastwise.logs.columns import Columns
 from pastwise.logs.decode import Reading
+from pastwise.logs.look import look_at, rows_of
 from pastwise.logs.read import read_log
 from pastwise.logs.sql import EngineLimits, locked_down
+from pastwise.logs.usable import usable
 from pastwise.policy.file import load_counts
 from pastwise.policy.learner import TransferLearner
 
@@ -37,15 +38,13 @@ def _locked(file: str) -> Iterator[None]:
 
 def ready() -> dict[str, Any]:
     """Nothing; what reading needs is imported by now."""
-    import_module("pastwise.logs.look")
-    import_module("pastwise.logs.usable")
     return {}
 
 
 def look(file: str) -> object:
     """Columns of a table, with a guess of their roles."""
     with _locked(file):
-        return import_module("pastwise.logs.look").look_at(file)
+        return look_at(file)
 
 
 def rows(
@@ -53,19 +52,18 @@ def rows(
     columns: dict[str, Any] | None,
     offset: int,
     limit: int,
-    finding: str | None = None,
 ) -> object:
     """Rows of a table as text, and the next state of each by the columns."""
     with _locked(file):
         mapped = None if columns is None else columns_of(columns)
-        return import_module("pastwise.logs.look").rows_of(file, mapped, offset, limit)
+        return rows_of(file, mapped, offset, limit)
 
 
 def use(file: str, columns: dict[str, Any], save_to: str | None) -> object:
     """What is usable of a table; with ``save_to``, count it as well."""
     with _locked(file):
         mapped = columns_of(columns)
-        found = import_module("pastwise.logs.usable").usable(file, mapped)
+        found = usable(file, mapped)
         if save_to is not None:
             save_base(read_log(file, mapped), save_to)
         return found
