@@ -109,6 +109,18 @@ def test_text_in_a_column_of_numbers_makes_it_text(tmp_path: Path) -> None:
     assert [column.type for column in look_at(path).columns] == ["text", "number"]
 
 
+def test_intervals_of_pandas_are_text() -> None:
+    look = look_at(pd.DataFrame({"c": pd.cut([1, 2, 3], [0, 2, 4]), "n": [1, 2, 3]}))
+    assert look.columns[0].top == (("(0, 2]", 2), ("(2, 4]", 1))
+
+
+@pytest.mark.filterwarnings("error")
+def test_huge_and_infinite_numbers() -> None:
+    look = look_at({"x": [1e308, -1e308, float("inf")], "y": [1.0, float("nan"), 2.0]})
+    assert (look.columns[0].min, look.columns[0].max) == (-1e308, 1e308)
+    assert look.columns[1].missing == 1
+
+
 # Roles
 
 

@@ -186,10 +186,12 @@ def look_at(
     for name in sampled.table.column_names:
         columns.append(values_of(name, sampled.table.column(name)))
     looks = tuple(_column_look(values, num_top, num_bins) for values in columns)
+    with np.errstate(over="ignore", invalid="ignore"):  # steps between infinite or huge numbers
+        guess = guess_roles(columns, sampled.blocks)
     return TableLook(
         rows=sampled.rows,
         columns=looks,
-        guess=guess_roles(columns, sampled.blocks),
+        guess=guess,
         sampled=sampled.table.num_rows,
         sample=sampled.sentence,
     )

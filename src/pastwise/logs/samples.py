@@ -193,9 +193,13 @@ def _arrow_of_frame(frame: nw.DataFrame[Any]) -> pa.Table:
     for name in frame.columns:
         column = frame[name]
         try:
-            columns[name] = column.to_arrow()
+            values = column.to_arrow()
         except (pa.ArrowException, TypeError, ValueError, NotImplementedError):
-            columns[name] = _arrow_of(column.to_list())
+            values = _arrow_of(column.to_list())
+        # Intervals of pandas are text, as they are when a log is read.
+        dtype = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+        is_extension = isinstance(dtype, pa.BaseExtensionType)
+        columns[name] = _texts_of(column.to_list()) if is_extension else values
     return pa.table(columns)
 
 
@@ -204,8 +208,12 @@ def _arrow_of(values: Any) -> pa.Array:
     try:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError):
-        texts = [None if value is None or value != value else str(value) for value in values]
-        return pa.array(texts, pa.string())
+        return _texts_of(values)
+
+
+def _texts_of(values: Any) -> pa.Array:
+    texts = [None if value is None or value != value else str(value) for value in values]
+    return pa.array(texts, pa.string())
 
 
 def _of_engine(frame: nw.LazyFrame[Any], num_rows: int) -> Sample:
