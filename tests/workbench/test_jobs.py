@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 
 import pastwise as pw
-from pastwise.workbench.types import (
+from pastwise.workbench.types_drafts import (
     ComparisonResult,
     ProbeResult,
+)
+from pastwise.workbench.types_preview import (
     VerdictView,
 )
 from tests.helpers.services import slug_of

@@ -58,6 +58,11 @@ def test_roles_are_guessed(project: dict[str, Any]) -> None:
     assert project["counts"] is None
 
 
+def test_the_sample_is_the_log_of_the_example() -> None:
+    example = Path(__file__).parents[2] / "examples" / "thermostat" / "log.csv"
+    assert THERMOSTAT.read_bytes() == example.read_bytes()
+
+
 def test_a_log_is_opened_once(bench: InProcessBench, project: dict[str, Any]) -> None:
     again = bench.call("POST", "/v1/projects", {"path": str(bench.root / "log.csv")})
     assert again.status_code == 200

@@ -1591,10 +1591,12 @@ export interface components {
         };
         /**
          * RowsQuery
-         * @description Which rows of a log; with a finding, those that it concerns.
+         * @description Which rows of a log.
          *
          *         Attributes
          *         ----------
+         *         finding : str, optional
+         *             Code of a finding of the project: begin at the first of its examples from the offset on.
          *         mapping : str, optional
          *             A mapping as JSON, to see the next states by it; the project's by default.
          */

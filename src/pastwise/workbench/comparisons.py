@@ -17,11 +17,15 @@ from pastwise.evaluation.verdict import Verdict
 from pastwise.goals.goal import Goal
 from pastwise.policy.learner import TransferLearner
 from pastwise.workbench.types import (
+    GoalContent,
+)
+from pastwise.workbench.types_drafts import (
     ComparisonResult,
     GoalComparison,
-    GoalContent,
-    IntervalView,
     PairView,
+)
+from pastwise.workbench.types_preview import (
+    IntervalView,
 )
 
 REFERENCES = ("logged", "random", "optimum")

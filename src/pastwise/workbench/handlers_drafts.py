@@ -29,19 +29,23 @@ from pastwise.workbench.handlers_projects import arguments_of, bench_of, now_tex
 from pastwise.workbench.preview import explained, goal_problem
 from pastwise.workbench.projects import Draft, etag_of, new_id
 from pastwise.workbench.types import (
+    GoalContent,
+)
+from pastwise.workbench.types_drafts import (
     ComparisonRequest,
     DraftEvaluationRequest,
     DraftPatch,
     DraftRequest,
     DraftVersionRequest,
     DraftView,
-    EvidenceRow,
     ExplainQuery,
-    ExplanationView,
-    GoalContent,
     KeptVerdict,
-    PreviewRequest,
     ProbeRequest,
+)
+from pastwise.workbench.types_preview import (
+    EvidenceRow,
+    ExplanationView,
+    PreviewRequest,
 )
 
 HTML = "text/html"

@@ -15,7 +15,12 @@ from pastwise.service.problems import Problem
 from pastwise.service.views import time_text
 from pastwise.workbench.projects import Draft, Project, new_id
 from pastwise.workbench.sources import Source, below, kind_of, uploaded, write_sample
-from pastwise.workbench.types import ColumnView, GoalContent, GuessView, ProjectRequest
+from pastwise.workbench.types import (
+    ColumnView,
+    GoalContent,
+    GuessView,
+    ProjectRequest,
+)
 
 if TYPE_CHECKING:
     from pastwise.policy.learner import TransferLearner

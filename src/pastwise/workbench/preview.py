@@ -32,15 +32,17 @@ from pastwise.service.problems import Problem, ProblemPart, problem_of
 from pastwise.theory.learning import rule_interval
 from pastwise.workbench.counts import Cache, Counted
 from pastwise.workbench.types import (
-    BehaviourView,
-    ExplanationView,
     GoalContent,
     OrderView,
+    ValidationView,
+)
+from pastwise.workbench.types_preview import (
+    BehaviourView,
+    ExplanationView,
     PreviewRequest,
     PreviewView,
     RuleTable,
     SupportTable,
-    ValidationView,
     VerdictView,
     VisitsView,
     WantedRule,

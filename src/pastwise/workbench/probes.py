@@ -21,7 +21,13 @@ from pastwise.goals.goal import Goal
 from pastwise.logs.read import read_log
 from pastwise.policy.learner import TransferLearner
 from pastwise.workbench.readings import columns_of
-from pastwise.workbench.types import AdviceView, IntervalView, ProbeItem
+from pastwise.workbench.types_drafts import (
+    AdviceView,
+    ProbeItem,
+)
+from pastwise.workbench.types_preview import (
+    IntervalView,
+)
 
 MOST_ADVICE = 20
 """States with other advice that are shown: a screen."""

@@ -29,10 +29,12 @@ from pastwise.workbench.types import (
     ColumnView,
     GoalContent,
     GuessView,
-    KeptVerdict,
     Mapping,
     OrderView,
     ValidationView,
+)
+from pastwise.workbench.types_drafts import (
+    KeptVerdict,
 )
 
 ID = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")

@@ -9,25 +9,12 @@ from pastwise.service.types import JobView, Page, VersionView
 from pastwise.workbench import handlers_drafts as on_drafts
 from pastwise.workbench import handlers_projects as on_projects
 from pastwise.workbench.types import (
-    ComparisonRequest,
-    ComparisonResult,
     CountsView,
-    DraftEvaluationRequest,
-    DraftPatch,
-    DraftRequest,
-    DraftVersionRequest,
-    DraftView,
     DryRunQuery,
-    ExplainQuery,
-    ExplanationView,
     Mapping,
     MappingView,
     OrderRequest,
     OrderView,
-    PreviewRequest,
-    PreviewView,
-    ProbeRequest,
-    ProbeResult,
     ProjectRequest,
     ProjectSummary,
     ProjectView,
@@ -35,6 +22,23 @@ from pastwise.workbench.types import (
     RowsView,
     SessionRequest,
     SessionView,
+)
+from pastwise.workbench.types_drafts import (
+    ComparisonRequest,
+    ComparisonResult,
+    DraftEvaluationRequest,
+    DraftPatch,
+    DraftRequest,
+    DraftVersionRequest,
+    DraftView,
+    ExplainQuery,
+    ProbeRequest,
+    ProbeResult,
+)
+from pastwise.workbench.types_preview import (
+    ExplanationView,
+    PreviewRequest,
+    PreviewView,
     VerdictView,
 )
 

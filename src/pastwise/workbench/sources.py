@@ -17,7 +17,9 @@ from pastwise._files import replacing
 from pastwise.errors import MissingDependencyError, shown
 from pastwise.service.handlers_logs import require_log
 from pastwise.service.problems import Problem, ProblemPart
-from pastwise.workbench.types import Sample
+from pastwise.workbench.types import (
+    Sample,
+)
 
 KINDS = {
     ".csv": "csv",

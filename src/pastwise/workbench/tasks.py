@@ -25,7 +25,9 @@ from pastwise.workbench.comparisons import compared
 from pastwise.workbench.preview import learned
 from pastwise.workbench.probes import probed
 from pastwise.workbench.readings import columns_of
-from pastwise.workbench.types import ProbeResult
+from pastwise.workbench.types_drafts import (
+    ProbeResult,
+)
 
 
 class Policy(Arguments):
