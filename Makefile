@@ -14,14 +14,13 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo frontend test-frontend test test-python coverage test-minimum fuzz lint docs bench clean
 
-demo: .venv/demo frontend
+demo: .venv/demo
 	$(BIN)/pastwise validate $(LOG) --state room --action did --episode day --time hour
 	$(BIN)/pastwise learn $(LOG) --state room --action did --episode day --time hour \
 		--goal examples/thermostat/goal.toml --no-verdict --output thermostat.safetensors
 	$(BIN)/pastwise explain thermostat.safetensors cool heat
 	$(BIN)/pastwise evaluate thermostat.safetensors $(LOG)
 	$(BIN)/pastwise reproduce
-	@echo "Open the workbench on this log: $(BIN)/pastwise workbench $(LOG)"
 
 test: lint test-frontend test-python
 
@@ -90,10 +89,10 @@ bench: .venv/ready
 	$(INSTALL) '.[bench]'
 	$(BIN)/python -m benchmarks
 
-# The demo needs the runtime, figures and the workbench only; everything else needs the tools as well.
+# The demo needs the runtime and figures only; everything else needs the tools as well.
 .venv/demo: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(INSTALL) '.[plot,workbench]'
+	$(INSTALL) '.[plot]'
 	@touch $@
 
 .venv/ready: pyproject.toml constraints.txt

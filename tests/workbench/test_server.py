@@ -14,6 +14,7 @@ import pytest
 
 import pastwise as pw
 from pastwise.errors import ParameterError
+from pastwise.workbench.server import OpenWorkbench
 from tests.helpers.workbenches import COLUMNS, COMFORT, THERMOSTAT
 
 
@@ -61,7 +62,7 @@ def test_a_missing_log_is_one_line(tmp_path: Path) -> None:
 
 def test_a_learner_opens_the_same_page(tmp_path: Path) -> None:
     learner = pw.TransferLearner(COMFORT, method="TL").fit(THERMOSTAT, columns=COLUMNS)
-    opened = learner.workbench(name="Rooms", data=tmp_path, browser=False)
+    opened = OpenWorkbench(learner, name="Rooms", data=tmp_path, port=0, browser=False)
     try:
         assert opened.url in repr(opened)
         with session(opened.url) as client:
@@ -77,7 +78,7 @@ def test_a_learner_opens_the_same_page(tmp_path: Path) -> None:
             assert rule["p"][place] == pytest.approx(expected, abs=1e-9)
         port = int(opened.url.split("/")[2].partition(":")[2])
         with pytest.raises(ParameterError, match="cannot listen"):
-            learner.workbench(data=tmp_path / "other", port=port, browser=False)
+            OpenWorkbench(learner, name="B", data=tmp_path / "b", port=port, browser=False)
     finally:
         opened.close()
     assert "closed" in repr(opened)

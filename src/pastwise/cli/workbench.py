@@ -11,7 +11,7 @@ from pastwise.cli.output import print_text
 from pastwise.cli.serve import require_service
 
 
-@click.command(short_help="Open a page on this machine: from a log to a policy.")
+@click.command(hidden=True)  # until its screens are there
 @click.argument("log", type=File, required=False)
 @click.option(
     "--port",

@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from numbers import Real
 from pathlib import Path
 from typing import Any, Self, cast
@@ -986,35 +985,6 @@ class TransferLearner:
         return episode_estimates(
             episodes, judged, score, horizon, terminal=own.terminal, options=options
         )
-
-    def workbench(
-        self,
-        *,
-        name: str = "learner",
-        data: str | Path | None = None,
-        port: int = 0,
-        browser: bool = True,
-    ) -> Any:
-        """Open the workbench on what was learned: goal and policy, trust, comparison, deployment.
-
-        It runs in a thread of this process until ``close()`` of what is returned is called, or the
-        process ends. Needs ``pip install 'pastwise[workbench]'``.
-
-        Parameters
-        ----------
-        name : str
-            What the page calls the log.
-        data : path, optional
-            Folder for what is saved on the page; by default a temporary one.
-        port : int
-            Port on this machine; 0 takes a free one.
-        browser : bool
-            Open a browser. Otherwise open ``url`` of what is returned.
-        """
-        # The workbench is built on learners, so it is looked up when somebody wants to see it.
-        server = import_module("pastwise.workbench.server")
-        folder = None if data is None else Path(data)
-        return server.OpenWorkbench(self, name=name, data=folder, port=port, browser=browser)
 
     def _same_labels(self, counts: TransitionCounts) -> TransitionCounts:
         """The counts over the policy's own labels; an unknown one is an error."""
