@@ -350,7 +350,10 @@ async def test_after_cancel_there_is_no_outcome(tmp_path: Path) -> None:
 # Ids.
 
 
-@pytest.mark.parametrize("decision_id", ["", "no-id", uuid7(1_700_000_000_000)])
+UNKNOWN_ID = "018bcfe5-6800-7db9-bdd1-fa0e6257f33c"
+
+
+@pytest.mark.parametrize("decision_id", ["", "no-id", UNKNOWN_ID])
 async def test_an_unknown_id_is_not_found(tmp_path: Path, decision_id: str) -> None:
     async with room_engine(tmp_path) as bench:
         with refused("not-found"):
