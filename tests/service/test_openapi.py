@@ -120,6 +120,23 @@ def test_a_request_is_described_as_it_is_parsed(
     assert json.dumps(document)  # plain values only
 
 
+def texts(shortest: int = 0, longest: int = 20) -> st.SearchStrategy[str]:
+    """Any text but what no store can hold."""
+    characters = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
+    return st.text(characters, min_size=shortest, max_size=longest)
+
+
+def matches_of(schema: dict[str, Any]) -> st.SearchStrategy[str]:
+    """Texts of a pattern, in one line."""
+    shortest = schema.get("minLength", 0)
+    longest = schema.get("maxLength", 200)
+
+    def is_described(text: str) -> bool:
+        return shortest <= len(text) <= longest and not set("\n\0") & set(text)
+
+    return st.from_regex(schema["pattern"], fullmatch=True).filter(is_described)
+
+
 def strategy_of(schema: dict[str, Any], schemas: dict[str, Any]) -> st.SearchStrategy[Any]:
     """Values that a schema describes."""
     if "$ref" in schema:
@@ -138,25 +155,22 @@ def strategy_of(schema: dict[str, Any], schemas: dict[str, Any]) -> st.SearchStr
         )
     if kind == "object":
         values = strategy_of(schema.get("additionalProperties", {}), schemas)
-        return st.dictionaries(st.text(max_size=5), values, max_size=3)
+        return st.dictionaries(texts(longest=5), values, max_size=3)
     if kind == "array":
         items = strategy_of(schema["items"], schemas)
         return st.lists(items, min_size=schema.get("minItems", 0), max_size=4)
     if kind == "string" and "pattern" in schema:
-        texts = st.from_regex(schema["pattern"], fullmatch=True)
-        shortest = schema.get("minLength", 0)
-        longest = schema.get("maxLength", 200)
-        return texts.filter(lambda text: shortest <= len(text) <= longest and "\n" not in text)
+        return matches_of(schema)
     if kind == "integer":
         return st.integers(schema.get("minimum", -99), schema.get("maximum", 99))
     if kind == "number":
         least = schema.get("minimum", schema.get("exclusiveMinimum", -1e6))
         return st.floats(least, schema.get("maximum", 1e6), exclude_min="minimum" not in schema)
     simple: dict[Any, st.SearchStrategy[Any]] = {
-        "string": st.text(min_size=schema.get("minLength", 0), max_size=20),
+        "string": texts(schema.get("minLength", 0)),
         "boolean": st.booleans(),
         "null": st.none(),
-        None: st.none() | st.integers(-9, 9) | st.text(max_size=5),
+        None: st.none() | st.integers(-9, 9) | texts(longest=5),
     }
     return simple[kind]
 
