@@ -173,11 +173,14 @@ def own_stdout() -> BinaryIO:
 
 
 def yield_to_others(niceness: int) -> None:
-    """Lower the priority of this process, and of the session that it leads."""
+    """Lower the priority of this process and of its session; leave a core to decisions."""
     with suppress(OSError):
         os.nice(niceness)
     with suppress(OSError):
         Path("/proc/self/autogroup").write_text(str(niceness))
+    if niceness and hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, cores[1:] or cores)
 
 
 def limit(limits: Limits) -> None:
