@@ -61,6 +61,9 @@ class Reader:
         self._seconds = seconds
         self._limits = Limits(memory_mb=memory_mb, seconds=NO_TIME_LIMIT)
         self._turn = asyncio.Lock()
+
+        # No process starts after the end: the lock orders the two, which happen in threads.
+        self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._is_closed = False
 
@@ -80,9 +83,13 @@ class Reader:
 
     async def close(self) -> None:
         """End the process."""
-        self._is_closed = True
-        if self._process is not None:
-            await asyncio.to_thread(_end, self._process)
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        with self._lock:
+            self._is_closed = True
+            if self._process is not None:
+                _end(self._process)
 
     def _ask(self, question: Question) -> Reply:
         """Send a request and wait for its answer; a process that takes too long is killed."""
@@ -116,19 +123,20 @@ class Reader:
 
     def _started(self) -> subprocess.Popen[bytes]:
         """The process; a new one if there is none."""
-        if self._is_closed:
-            raise Problem("stopping")
-        if self._process is None or self._process.poll() is not None:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "pastwise.workbench.reader"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env={**os.environ, **dict.fromkeys(THREADS, "1")},
-                start_new_session=True,
-            )
-            stdin = cast(IO[bytes], self._process.stdin)
-            stdin.write(msgspec.json.encode(self._limits) + b"\n")
-        return self._process
+        with self._lock:
+            if self._is_closed:
+                raise Problem("stopping")
+            if self._process is None or self._process.poll() is not None:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-m", "pastwise.workbench.reader"],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    env={**os.environ, **dict.fromkeys(THREADS, "1")},
+                    start_new_session=True,
+                )
+                stdin = cast(IO[bytes], self._process.stdin)
+                stdin.write(msgspec.json.encode(self._limits) + b"\n")
+            return self._process
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
