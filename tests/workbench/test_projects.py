@@ -227,6 +227,20 @@ def test_a_mapping_is_counted(bench: InProcessBench) -> None:
         for row in each["rows"]:
             assert lines[row["row"]] == f"{row['episode']},{row['time']},cool,heat"
 
+    # The same for a goal that is not saved; the log is not read again for another goal.
+    want = {"explain": ["cool", "heat"], "rows": 2}
+    body = {"goal": COMFORT, "want": want}
+    preview = bench.call("POST", f"/v1/counts/{counts}/preview", body).json()
+    assert preview["explain"]["actions"]["heat"]["evidence"] == evidence
+    (bench.root / "counted.csv").rename(bench.root / "moved.csv")
+    body["goal"] = {"prefer": {"cool": 1}}
+    preview = bench.call("POST", f"/v1/counts/{counts}/preview", body).json()
+    again = preview["explain"]["actions"]["heat"]["evidence"]
+    assert {each["next_state"]: each["rows"] for each in again} == {
+        each["next_state"]: each["rows"] for each in evidence
+    }
+    (bench.root / "moved.csv").rename(bench.root / "counted.csv")
+
     # Other columns make other counts; those of the draft stay.
     other = mapped(bench, view["id"], {**COLUMNS, "terminal": ["hot"]}).json()["counts"]
     assert other != counts

@@ -1099,6 +1099,13 @@ export interface components {
         /**
          * Wanted
          * @description What a preview contains.
+         *
+         *         Attributes
+         *         ----------
+         *         explain : pair, optional
+         *             Keys of a state and of an action.
+         *         rows : int
+         *             Rows of the log to show behind each piece of evidence of the explanation.
          */
         Wanted: {
             rule?: components["schemas"]["WantedRule"];
@@ -1111,6 +1118,8 @@ export interface components {
                 string,
                 string
             ] | null;
+            /** @default 0 */
+            rows: number;
             /** @default null */
             verdict: components["schemas"]["WantedVerdict"] | null;
         };

@@ -19,6 +19,7 @@ from pastwise.service.problems import Problem
 from pastwise.service.settings import ServerSettings
 from pastwise.service.tokens import Holder
 from pastwise.workbench.counts import Cache, Counted
+from pastwise.workbench.evidence import RowsBehind
 from pastwise.workbench.preview import Previews
 from pastwise.workbench.projects import Projects
 from pastwise.workbench.reader import Reader
@@ -58,7 +59,8 @@ class Workbench(Service):
         self.previews = Previews()
         self.reader = Reader()
         self.turns = Turns()
-        self._counted = Cache(most=4)
+        self.rows_behind = RowsBehind()
+        self._counted: Cache[Counted] = Cache(most=4)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="preview")
 
     def described(self) -> dict[str, Any]:

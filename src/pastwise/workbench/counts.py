@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -54,7 +54,7 @@ class Counted:
         self.counts: TransitionCounts = self.learner.counts_.total()
         self.state_keys = [key_of(label) for label in self.counts.states.labels]
         self.action_keys = [key_of(label) for label in self.counts.actions.labels]
-        self._visits = Cache(most=4)
+        self._visits: Cache[FloatArray] = Cache(most=4)
 
     @cached_property
     def behaviour(self) -> FloatArray:
@@ -161,7 +161,7 @@ def _fields(states: Space, shown: IntArray) -> list[CountsField]:
     return fields
 
 
-class Cache:
+class Cache(Generic[Item]):
     """The last few results of a function, for several threads.
 
     Parameters
@@ -172,18 +172,28 @@ class Cache:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._items: OrderedDict[str, object] = OrderedDict()
+        self._items: OrderedDict[str, Item] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: str, make: Callable[[], Item]) -> Item:
-        """The result of this key, made if it is not known."""
+    def find(self, key: str) -> Item | None:
+        """The result of this key; None if it is not known."""
         with self._lock:
-            if key in self._items:
-                self._items.move_to_end(key)
-                return self._items[key]  # type: ignore[return-value]
-        item = make()
+            if key not in self._items:
+                return None
+            self._items.move_to_end(key)
+            return self._items[key]
+
+    def put(self, key: str, item: Item) -> None:
+        """Keep a result; the one that was not used for longest goes."""
         with self._lock:
             self._items[key] = item
             while len(self._items) > self._most:
                 self._items.popitem(last=False)
+
+    def get(self, key: str, make: Callable[[], Item]) -> Item:
+        """The result of this key, made if it is not known."""
+        item = self.find(key)
+        if item is None:
+            item = make()
+            self.put(key, item)
         return item

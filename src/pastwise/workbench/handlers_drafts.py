@@ -43,9 +43,8 @@ from pastwise.workbench.types_drafts import (
     ProbeRequest,
 )
 from pastwise.workbench.types_preview import (
-    EvidenceRow,
-    ExplanationView,
     PreviewRequest,
+    PreviewView,
 )
 
 HTML = "text/html"
@@ -62,12 +61,18 @@ async def preview(call: Call, body: PreviewRequest) -> Answer:
     counts_id = call.params["id"]
     found = bench.projects.of_counts(counts_id)
 
-    def work() -> bytes:
-        counted = bench.counted(counts_id)
-        view = bench.previews.preview(counted, body, found.order, found.validation)
-        return msgspec.json.encode(view)
+    want = body.want
 
-    return Answer(await bench.turns.take(call.holder.id, lambda: bench.compute(work)))
+    def work() -> PreviewView:
+        counted = bench.counted(counts_id)
+        return bench.previews.preview(counted, body, found.order, found.validation)
+
+    # Reading a log may take long: previews of other goals do not wait for it.
+    who = call.holder.id
+    view = await bench.turns.take(who, lambda: bench.compute(work))
+    if view.explain is not None and want.rows:
+        await bench.rows_behind.add_to(view.explain, bench, counts_id, want.rows, who)
+    return Answer(await bench.compute(lambda: msgspec.json.encode(view)))
 
 
 # Drafts
@@ -167,33 +172,8 @@ async def explain(call: Call) -> Answer:
     found = _draft(call)
     learner = await _learned(bench, found.counts, found.goal, found.method)
     view = await bench.compute(lambda: explained(learner, query.state, query.action))
-    if query.rows:
-        await _add_rows(bench, found, view, query)
+    await bench.rows_behind.add_to(view, bench, found.counts, query.rows, call.holder.id)
     return Answer(view)
-
-
-async def _add_rows(
-    bench: Workbench, found: Draft, view: ExplanationView, query: ExplainQuery
-) -> None:
-    """Add the first rows of the log behind each piece of evidence, where the log is at hand."""
-    project = bench.projects.project(found.project)
-    is_at_hand = project.source.file and project.counts == found.counts
-    if not is_at_hand or project.mapping is None:
-        return
-    actions = list(view.actions) if query.action is None else [query.action]
-    result = await bench.reader.ask(
-        "behind",
-        file=project.source.file,
-        counts=str(bench.projects.counts_file(found.counts)),
-        state=view.state,
-        actions=actions,
-        limit=query.rows,
-    )
-    for action in actions:
-        of_action = result.get(action, {})
-        for evidence in view.actions[action].evidence:
-            rows = of_action.get(evidence.next_state, [])
-            evidence.rows = msgspec.convert(rows, list[EvidenceRow])
 
 
 # Files

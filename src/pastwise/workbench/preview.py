@@ -62,7 +62,7 @@ class Previews:
     """
 
     def __init__(self, kept: int = 32) -> None:
-        self._learned = Cache(kept)
+        self._learned: Cache[TransferLearner] = Cache(kept)
 
     def learner(self, counted: Counted, goal: GoalContent, method: str) -> TransferLearner:
         """The policy for a goal; what is wrong with the goal is a problem with a pointer."""

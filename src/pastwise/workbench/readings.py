@@ -70,19 +70,18 @@ def use(file: str, columns: dict[str, Any], save_to: str | None) -> object:
 
 
 def behind(
-    file: str, counts: str, state: str, actions: list[str], limit: int
+    file: str, counts: str, state: str, limit: int
 ) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """Rows behind the transitions of a state, by action and next state."""
     _, columns = load_counts(counts)
-    found: dict[str, dict[str, list[dict[str, Any]]]] = {action: {} for action in actions}
+    found: dict[str, dict[str, list[dict[str, Any]]]] = {}
     if columns is None:
         return found
     with _locked(file):
         rows = rows_behind(file, columns, state, limit=limit)
     for each in rows:
-        if each.action in found:
-            place = {"row": each.row, "episode": each.episode, "time": each.time}
-            found[each.action].setdefault(each.next_state, []).append(place)
+        place = {"row": each.row, "episode": each.episode, "time": each.time}
+        found.setdefault(each.action, {}).setdefault(each.next_state, []).append(place)
     return found
 
 

@@ -31,12 +31,21 @@ class WantedVerdict(Request):
 
 
 class Wanted(Request):
-    """What a preview contains."""
+    """What a preview contains.
+
+    Attributes
+    ----------
+    explain : pair, optional
+        Keys of a state and of an action.
+    rows : int
+        Rows of the log to show behind each piece of evidence of the explanation.
+    """
 
     rule: WantedRule = field(default_factory=WantedRule)
     support: bool = True
     visits: bool = False
     explain: tuple[Text, Text] | None = None
+    rows: Annotated[int, Meta(ge=0, le=100)] = 0
     verdict: WantedVerdict | None = None
 
 
