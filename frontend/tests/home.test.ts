@@ -12,6 +12,7 @@ function project(changes: Partial<ProjectSummary>): ProjectSummary {
     rows: 480,
     states: 5,
     actions: 3,
+    counts: null,
     goal: "be in mild",
     verdict: "better",
     gain: [0.02, 0.04],

@@ -23,7 +23,17 @@ export interface Ideal {
 }
 
 /** A goal that cannot be met, or that the browser cannot work out, with the reason. */
-export class GoalProblem extends Error {}
+export class GoalProblem extends Error {
+  /**
+   * @param part - the part of the goal that causes it, such as "floor"
+   */
+  constructor(
+    message: string,
+    readonly part: string,
+  ) {
+    super(message);
+  }
+}
 
 /** Names of a goal's labels as indices. */
 function indexOf(names: string[]): Map<string, number> {
@@ -41,6 +51,7 @@ function shares(
   names: string[],
   floor: number | null | undefined,
   counts: Counts,
+  part: string,
 ): Float64Array {
   const index = indexOf(names);
   const numOthers = names.length - weights.length;
@@ -50,7 +61,8 @@ function shares(
   const ofOthers = floor ?? defaultFloor;
   const rest = 1 - ofOthers * numOthers;
   if (rest <= 0) {
-    throw new GoalProblem("The floor leaves nothing for what is wanted; lower it.");
+    const ofFloor = part === "prefer_actions" ? "action_floor" : "floor";
+    throw new GoalProblem("The floor leaves nothing for what is wanted; lower it.", ofFloor);
   }
 
   let total = 0;
@@ -61,7 +73,7 @@ function shares(
   for (const [name, weight] of weights) {
     const place = index.get(name);
     if (place === undefined) {
-      throw new GoalProblem(`There is no “${name}” in the log.`);
+      throw new GoalProblem(`There is no “${name}” in the log.`, part);
     }
     result[place] = (rest * weight) / total;
   }
@@ -78,9 +90,9 @@ function byTargets(
   for (const [name, wanted] of Object.entries(targets)) {
     const field = counts.fields.find((each) => each.name === name);
     if (field === undefined) {
-      throw new GoalProblem(`The states have no field “${name}”.`);
+      throw new GoalProblem(`The states have no field “${name}”.`, "targets");
     }
-    const ofValue = shares(positive(wanted), field.values, floor, counts);
+    const ofValue = shares(positive(wanted), field.values, floor, counts, "targets");
     field.of_state.forEach((value, state) => {
       product[state] = product[state]! * ofValue[value]!;
     });
@@ -96,7 +108,7 @@ function byReward(reward: Record<string, number>, temperature: number, states: s
   for (const [name, value] of Object.entries(reward)) {
     const place = index.get(name);
     if (place === undefined) {
-      throw new GoalProblem(`There is no state “${name}” in the log.`);
+      throw new GoalProblem(`There is no state “${name}” in the log.`, "reward");
     }
     values[place] = value;
   }
@@ -152,7 +164,7 @@ export function idealOf(goal: Goal, counts: Counts): Ideal | null {
     isReward = true;
     next = byReward(goal.reward as Record<string, number>, goal.temperature ?? 1, states);
   } else if (prefer.length > 0) {
-    next = shares(prefer, states, goal.floor, counts);
+    next = shares(prefer, states, goal.floor, counts, "prefer");
   } else if (preferActions.length > 0) {
     next = new Float64Array(numStates).fill(1 / numStates);
   } else {
@@ -162,7 +174,8 @@ export function idealOf(goal: Goal, counts: Counts): Ideal | null {
   // Actions: a reward has none, without preferences all are equal.
   let actions = new Float64Array(numActions).fill(isReward ? 1 : 1 / numActions);
   if (preferActions.length > 0) {
-    const ofActions = shares(preferActions, counts.actions, goal.action_floor, counts);
+    const floor = goal.action_floor;
+    const ofActions = shares(preferActions, counts.actions, floor, counts, "prefer_actions");
     actions = new Float64Array(ofActions);
   }
 
@@ -184,7 +197,7 @@ export function forbiddenOf(goal: Goal, states: string[], actions: string[]): Ui
   for (const [state, action] of goal.forbid ?? []) {
     const column = actionIndex.get(action);
     if (column === undefined) {
-      throw new GoalProblem(`There is no action “${action}” in the log.`);
+      throw new GoalProblem(`There is no action “${action}” in the log.`, "forbid");
     }
     const rows = state === null ? states.keys() : [stateIndex.get(state) ?? -1];
     for (const row of rows) {
@@ -198,7 +211,8 @@ export function forbiddenOf(goal: Goal, states: string[], actions: string[]): Ui
   states.forEach((state, row) => {
     const ofState = mask.subarray(row * actions.length, (row + 1) * actions.length);
     if (ofState.every((each) => each === 1)) {
-      throw new GoalProblem(`Nothing is allowed in ${state}; allow at least one action there.`);
+      const message = `Nothing is allowed in ${state}; allow at least one action there.`;
+      throw new GoalProblem(message, "forbid");
     }
   });
   return mask;

@@ -1308,6 +1308,8 @@ export interface components {
          *
          *         Attributes
          *         ----------
+         *         counts : str, optional
+         *             Id of the counts, so that a page can ask for them at once; null before the mapping.
          *         goal : str, optional
          *             The goal of the draft that was saved last, as a sentence.
          *         verdict, gain : optional
@@ -1320,6 +1322,7 @@ export interface components {
             rows: number | null;
             states: number | null;
             actions: number | null;
+            counts: string | null;
             goal: string | null;
             verdict: ("better" | "cannot tell" | "worse") | null;
             gain: [

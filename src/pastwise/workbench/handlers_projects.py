@@ -307,6 +307,7 @@ def _summary(bench: Workbench, found: Project) -> ProjectSummary:
         rows=found.rows,
         states=found.num_states,
         actions=found.num_actions,
+        counts=found.counts,
         goal=None if last is None else last.sentence,
         verdict=None if verdict is None else verdict.verdict,
         gain=None if verdict is None else verdict.difference,

@@ -173,6 +173,8 @@ class ProjectSummary(View):
 
     Attributes
     ----------
+    counts : str, optional
+        Id of the counts, so that a page can ask for them at once; null before the mapping.
     goal : str, optional
         The goal of the draft that was saved last, as a sentence.
     verdict, gain : optional
@@ -185,6 +187,7 @@ class ProjectSummary(View):
     rows: int | None
     states: int | None
     actions: int | None
+    counts: str | None
     goal: str | None
     verdict: Word | None
     gain: tuple[float, float] | None

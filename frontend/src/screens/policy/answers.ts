@@ -1,0 +1,86 @@
+/** What Goal & policy asks the service, and its answers as arrays. */
+
+import type { Counts, Goal, Preview, PreviewRequest, Wanted } from "../../lib/types";
+
+export interface Question {
+  counts: string;
+  /** Names the policy: equal for equal policies. */
+  key: string;
+  request: PreviewRequest;
+}
+
+/** A policy as arrays, state by state. */
+export interface Shown {
+  key: string;
+  rule: Float64Array;
+  before: Float64Array;
+  support: { records: Float64Array; similarity: Float64Array };
+  forbidden: Uint8Array;
+  weak: Set<number>;
+  ideal: Float64Array | null;
+  visits: { before: Float64Array; after: Float64Array } | null;
+}
+
+/**
+ * The request for a policy.
+ *
+ * @param samples - models that the verdict is sampled from; null for no verdict
+ */
+export function questionFor(
+  counts: string,
+  key: string,
+  goal: Goal,
+  method: string,
+  samples: number | null,
+): Question {
+  const want: Wanted = {
+    visits: true,
+    verdict: samples === null ? null : { samples },
+  };
+  return { counts, key, request: { goal, method, want } };
+}
+
+/** An answer of the service as arrays. */
+export function shownOf(answer: Preview, key: string): Shown {
+  const numActions = answer.rule.actions.length;
+  const forbidden = new Uint8Array(answer.rule.states.length * numActions);
+  for (const [state, action] of answer.forbidden) {
+    forbidden[state * numActions + action] = 1;
+  }
+  const visits = answer.visits;
+  return {
+    key,
+    rule: flat(answer.rule.p),
+    before: flat(answer.behaviour.p),
+    support: {
+      records: Float64Array.from(answer.support?.records ?? []),
+      similarity: Float64Array.from(answer.support?.similarity ?? []),
+    },
+    forbidden,
+    weak: new Set(answer.weak),
+    ideal: answer.ideal === null ? null : Float64Array.from(answer.ideal),
+    visits: visits && {
+      before: Float64Array.from(visits.before),
+      after: Float64Array.from(visits.after),
+    },
+  };
+}
+
+/** Rows one after the other. */
+function flat(rows: number[][]): Float64Array {
+  const width = rows[0]?.length ?? 0;
+  const result = new Float64Array(rows.length * width);
+  rows.forEach((row, index) => result.set(row, index * width));
+  return result;
+}
+
+/** States in which the records are next to nothing similar to the goal. */
+export function weakStates(similarity: Float64Array, counts: Counts): Set<number> {
+  const weak = new Set<number>();
+  counts.states.forEach((state, index) => {
+    if (!state.terminal && similarity[index]! < counts.weak) {
+      weak.add(index);
+    }
+  });
+  return weak;
+}

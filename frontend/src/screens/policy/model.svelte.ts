@@ -1,0 +1,322 @@
+/**
+ * The model of Goal & policy: a goal, the policy that follows, and what it rests on.
+ *
+ *     address -> goal -> rule, in the browser at once (TL)
+ *                     -> preview of the service: rules of planners, where the time goes, the verdict
+ *
+ * Requests are latest-wins: one under way, the newest goal next. Once an answer belongs to the goal
+ * that is shown, its numbers replace those of the browser.
+ *
+ * Arrays are flat, state by state, in the order of `states` and `actions`.
+ */
+
+import { onDestroy, untrack } from "svelte";
+
+import { address, update } from "../../lib/address.svelte";
+import { Answer } from "../../lib/answer.svelte";
+import { get, path, Problem } from "../../lib/api";
+import { goalKey, wantsNothing } from "../../lib/goal";
+import { canLearn, forbiddenOf, GoalProblem } from "../../lib/ideal";
+import { preview } from "../../lib/preview";
+import { projectOf, projects } from "../../lib/projects.svelte";
+import { behaviour, learn, type Learned } from "../../lib/tl";
+import type { Counts, Goal, Preview, Verdict } from "../../lib/types";
+import { type Question, questionFor, type Shown, shownOf, weakStates } from "./answers";
+import { Wish } from "./wish.svelte";
+
+/** How long a goal rests before its verdict is asked for with all samples. */
+const REST_MS = 400;
+
+/** Above this many states the verdict is computed on request. */
+export const VERDICT_STATES = 300;
+
+/** Milliseconds that a verdict may take for the service while a slider moves. */
+const QUICK_VERDICT_MS = 60;
+
+/** Models that a verdict is sampled from while a slider moves, and when it rests. */
+const FEW_SAMPLES = 200;
+const ALL_SAMPLES = 2000;
+
+/** Up to this many states a verdict is quick enough to be asked for with the first request. */
+const FEW_STATES = 30;
+
+export const METHODS = ["TL", "TL_foresight", "FPD_learn"] as const;
+
+interface Local {
+  learned: Learned | null;
+  problem: Problem | null;
+}
+
+export class PolicyModel {
+  #counts = new Answer((id: string, signal) => get<Counts>(path`/v1/counts/${id}`, { signal }));
+  #preview = new Answer((question: Question, signal: AbortSignal) =>
+    this.#fetch(question, signal),
+  );
+  /** The goal and how to change it. */
+  readonly wish = new Wish();
+  #restTimer: ReturnType<typeof setTimeout> | undefined;
+  #isFirst = true;
+
+  // What there is.
+
+  /** The log in the list of all logs; null until it is known. */
+  project = $derived(projectOf(address.log) ?? null);
+  counts: Counts | null = $derived(this.#counts.value);
+  states: string[] = $derived(this.counts?.states.map((state) => state.key) ?? []);
+  actions: string[] = $derived(this.counts?.actions ?? []);
+
+  // What is wanted.
+
+  goal: Goal = $derived(this.wish.goal);
+  method: string = $derived(address.query.m ?? "TL");
+  wantsNothing: boolean = $derived(wantsNothing(this.goal));
+  /** Text that is equal for equal policies. */
+  key: string = $derived(`${this.counts?.id} ${this.method} ${goalKey(this.goal)}`);
+
+  // What follows: in the browser, and by the service.
+
+  #good: Learned | null = null;
+  #local: Local = $derived.by(() => this.#learn());
+  #served: Shown | null = $derived.by(() => this.#answered());
+  #isServed = $derived(this.#served?.key === this.key);
+
+  /** Whether all of the policy shown belongs to the goal that is shown. */
+  isCurrent: boolean = $derived(
+    this.#isServed || (this.#local.learned !== null && this.#local.problem === null),
+  );
+  /** Probabilities [S, A]; null before anything is wanted. */
+  rule: Float64Array | null = $derived.by(() => {
+    if (this.wantsNothing) {
+      return null;
+    }
+    return this.#shown?.rule ?? null;
+  });
+  /** What was done: [S, A]. */
+  before: Float64Array = $derived.by(() => {
+    const isHere = this.counts !== null && this.counts.transitions !== null;
+    return isHere ? behaviour(this.counts!) : (this.#served?.before ?? new Float64Array());
+  });
+  support: { records: Float64Array; similarity: Float64Array } | null = $derived(
+    this.wantsNothing ? null : (this.#shown?.support ?? null),
+  );
+  /** 1 where an action must not be taken: [S, A]. */
+  forbidden: Uint8Array = $derived.by(() => this.#forbidden());
+  /** Indices of states whose rule rests on next to nothing. */
+  weak: Set<number> = $derived(this.rule === null ? new Set() : (this.#shown?.weak ?? new Set()));
+  /** How much each next state is wanted, as probabilities [S]; null where more than that counts. */
+  ideal: Float64Array | null = $derived.by(() => {
+    const served = this.#served?.ideal ?? null;
+    return this.#isServed ? served : (this.#local.learned?.ideal.next ?? served);
+  });
+  /** Share of time in each state, before and by the policy; the newest that is known. */
+  visits: { before: Float64Array; after: Float64Array } | null = $derived(
+    this.wantsNothing ? null : (this.#served?.visits ?? null),
+  );
+
+  // The verdict.
+
+  #verdict: { key: string; verdict: Verdict } | null = $state.raw(null);
+  #verdictMs = 0;
+  /** Whether somebody asked for the verdict of a large system: key of the policy. */
+  #wantedVerdict = $state.raw("");
+  hasVerdictButton: boolean = $derived(this.states.length > VERDICT_STATES);
+  /** The newest verdict of this method that is known; see `isVerdictCurrent`. */
+  verdict: Verdict | null = $derived.by(() => {
+    const isShown = this.isVerdictCurrent || !this.hasVerdictButton;
+    return this.wantsNothing || !isShown ? null : (this.#verdict?.verdict ?? null);
+  });
+
+  /** Whether the verdict belongs to the goal that is shown. */
+  get isVerdictCurrent(): boolean {
+    return this.#verdict?.key === this.key;
+  }
+
+  // How it goes.
+
+  /** What is wrong with the goal, or with a request. */
+  problem: Problem | null = $derived.by(() => {
+    const isOfGoal = this.#local.problem !== null && !this.wantsNothing;
+    if (isOfGoal) {
+      return this.#local.problem;
+    }
+    return this.#counts.problem ?? (this.wantsNothing ? null : this.#preview.problem);
+  });
+
+  /** How long the newest preview has taken. */
+  get phase() {
+    return this.#counts.value === null ? this.#counts.phase : this.#preview.phase;
+  }
+
+  /** Milliseconds of the last computation, and where it was made. */
+  took: { ms: number; where: "browser" | "service" } | null = $derived.by(() => {
+    if (this.#local.learned !== null) {
+      return { ms: this.#learnMs, where: "browser" };
+    }
+    const served = this.#preview.value;
+    return served === null ? null : { ms: served.ms.rule ?? 0, where: "service" };
+  });
+  #learnMs = 0;
+
+  // What is looked at.
+
+  state: string | null = $derived(address.query.s ?? null);
+  action: string | null = $derived(address.query.a ?? null);
+
+  /** Made while a component is set up. */
+  constructor() {
+    // Counts of the log, as soon as the list of logs is there.
+    $effect(() => {
+      const id = this.project?.counts ?? null;
+      if (id !== null) {
+        untrack(() => this.#counts.ask(id));
+      }
+    });
+
+    // A preview of every new goal.
+    $effect(() => {
+      const isReady = this.counts !== null && !this.wantsNothing && this.key !== "";
+      if (isReady) {
+        untrack(() => this.#ask());
+      }
+    });
+
+    onDestroy(() => clearTimeout(this.#restTimer));
+  }
+
+  /** Whether the list of logs is here and says that this log has no counts yet. */
+  get lacksCounts(): boolean {
+    return this.project !== null && this.project.counts === null;
+  }
+
+  /** Whether there is no such log. */
+  get isUnknown(): boolean {
+    return projects.items !== null && this.project === null;
+  }
+
+  // What a reader does.
+
+  setMethod(method: string): void {
+    this.wish.release();
+    update({ m: method === "TL" ? null : method });
+  }
+
+  /** Chooses a state and an action to look at; null closes. */
+  pick(state: string | null, action: string | null, options = { replace: false }): void {
+    update({ s: state, a: action }, options);
+  }
+
+  /** Asks for the verdict of a large system. */
+  judge(): void {
+    this.#wantedVerdict = this.key;
+    this.#send(true);
+  }
+
+  /** Asks again what failed. */
+  again(): void {
+    if (this.counts === null) {
+      this.#counts.again();
+    } else {
+      this.#preview.again();
+    }
+  }
+
+  // Steps.
+
+  /** The policy to show: the service's if it is that of the goal, else the browser's. */
+  get #shown(): Pick<Shown, "rule" | "support" | "weak"> | null {
+    if (this.#isServed || this.#local.learned === null) {
+      return this.#served;
+    }
+    const { rule, support } = this.#local.learned;
+    return { rule, support, weak: weakStates(support.similarity, this.counts!) };
+  }
+
+  /** The policy by similarity, in the browser; of an impossible goal the one before. */
+  #learn(): Local {
+    const counts = this.counts;
+    const isPossible =
+      counts !== null && this.method === "TL" && !this.wantsNothing && canLearn(this.goal, counts);
+    if (!isPossible) {
+      this.#good = null;
+      return { learned: null, problem: null };
+    }
+    const start = performance.now();
+    try {
+      this.#good = learn(counts, this.goal);
+      this.#learnMs = performance.now() - start;
+      return { learned: this.#good, problem: null };
+    } catch (error) {
+      if (!(error instanceof GoalProblem)) {
+        throw error;
+      }
+      const problem = new Problem("impossible-goal", error.message, "", [
+        { pointer: `/goal/${error.part}` },
+      ]);
+      return { learned: this.#good, problem };
+    }
+  }
+
+  /** An answer of the service; its verdict stays until there is a newer one. */
+  async #fetch(question: Question, signal: AbortSignal): Promise<Preview> {
+    const answer = await preview(question.counts, question.request, signal);
+    const samples = question.request.want?.verdict?.samples;
+    if (answer.verdict !== null && samples !== undefined) {
+      this.#verdict = { key: question.key, verdict: answer.verdict };
+      this.#verdictMs = ((answer.ms.verdict ?? 0) * FEW_SAMPLES) / samples;
+    }
+    return answer;
+  }
+
+  /** The newest answer of the service, as arrays. */
+  #answered(): Shown | null {
+    const answer: Preview | null = this.#preview.value;
+    const question = this.#preview.argument;
+    const isOfThese = question !== null && question.counts === this.counts?.id;
+    return answer === null || !isOfThese ? null : shownOf(answer, question.key);
+  }
+
+  #forbidden(): Uint8Array {
+    if (this.#isServed) {
+      return this.#served!.forbidden;
+    }
+    try {
+      return forbiddenOf(this.goal, this.states, this.actions);
+    } catch {
+      return this.#served?.forbidden ?? new Uint8Array(this.states.length * this.actions.length);
+    }
+  }
+
+  /** Asks for a preview now, and for one with all samples when the goal has rested. */
+  #ask(): void {
+    clearTimeout(this.#restTimer);
+    if (this.#local.problem !== null) {
+      this.#preview.stop();
+      return;
+    }
+    const isFew = this.states.length <= FEW_STATES;
+    const isWhole = this.#isFirst && isFew;
+    this.#isFirst = false;
+    this.#send(isWhole);
+    if (!isWhole && !this.hasVerdictButton) {
+      this.#restTimer = setTimeout(() => this.#send(true), REST_MS);
+    }
+  }
+
+  /** Sends a request; with all samples, or with as few as a moving slider allows. */
+  #send(isWhole: boolean): void {
+    const counts = this.counts;
+    if (counts === null) {
+      return;
+    }
+    const isQuick = this.states.length <= FEW_STATES || this.#verdictMs > 0;
+    const fits = isQuick && this.#verdictMs <= QUICK_VERDICT_MS;
+    let samples: number | null = fits ? FEW_SAMPLES : null;
+    if (isWhole) {
+      samples = ALL_SAMPLES;
+    }
+    if (this.hasVerdictButton && this.#wantedVerdict !== this.key) {
+      samples = null;
+    }
+    this.#preview.ask(questionFor(counts.id, this.key, this.goal, this.method, samples));
+  }
+}

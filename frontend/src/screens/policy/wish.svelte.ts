@@ -1,0 +1,60 @@
+/**
+ * The goal of the address, while a slider moves and at rest.
+ *
+ * Browsers refuse to change the address at every frame, so a moving goal lives here and reaches the
+ * address a few times a second, and in any case when the slider rests.
+ */
+
+import { onDestroy } from "svelte";
+
+import { address, update } from "../../lib/address.svelte";
+import { goalOf, withGoal } from "../../lib/goal";
+import type { Goal } from "../../lib/types";
+
+/** Time between two changes of the address: Safari allows 100 in 30 s, others more. */
+const PAUSE_MS = 400;
+
+export class Wish {
+  #moving: Goal | null = $state.raw(null);
+  // Text, so that another state or view of the address is not another goal.
+  #text = $derived(address.query.g);
+  #inAddress: Goal = $derived(goalOf(this.#text === undefined ? {} : { g: this.#text }));
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** The goal that is shown. */
+  goal: Goal = $derived(this.#moving ?? this.#inAddress);
+
+  /** Made while a component is set up. */
+  constructor() {
+    onDestroy(() => this.release());
+  }
+
+  /** Another goal while a slider moves. */
+  move(goal: Goal): void {
+    this.#moving = goal;
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.#write();
+    }, PAUSE_MS);
+  }
+
+  /** The slider rests: its goal is that of the address. */
+  release(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#write();
+    this.#moving = null;
+  }
+
+  /** Another goal by a click; Back returns to the one before. */
+  change(goal: Goal): void {
+    this.release();
+    update(withGoal(goal));
+  }
+
+  #write(): void {
+    if (this.#moving !== null) {
+      update(withGoal(this.#moving), { replace: true });
+    }
+  }
+}
