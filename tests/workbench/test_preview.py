@@ -92,6 +92,28 @@ def test_time_goes_where_an_evaluation_says(bench: InProcessBench, counts: str) 
     np.testing.assert_allclose(found["visits"]["before"], expected, atol=0.05)
 
 
+def test_an_overview_has_a_line_on_every_state(bench: InProcessBench, counts: str) -> None:
+    want = {"overview": True, "visits": True, "ideal": False}
+    whole = preview(bench, counts, {"goal": COMFORT, "want": want})
+    page = preview(bench, counts, {"goal": COMFORT, "want": {**want, "rule": {"first": 1}}})
+    overview = page["overview"]
+    assert len(page["rule"]["states"]) == 1
+    assert page["ideal"] is None
+    assert overview == whole["overview"], "it does not depend on what is shown"
+
+    rule = np.array(whole["rule"]["p"])
+    done = np.array(whole["behaviour"]["p"])
+    assert overview["does"] == rule.argmax(axis=1).tolist()
+    assert overview["did"] == done.argmax(axis=1).tolist()
+    np.testing.assert_allclose(overview["chance"], rule.max(axis=1), atol=1e-8)
+    np.testing.assert_allclose(overview["change"], np.abs(rule - done).sum(axis=1) / 2, atol=1e-8)
+    np.testing.assert_allclose(overview["visits"], whole["visits"]["after"], atol=1e-8)
+    learner = learned(COMFORT)
+    for place, state in enumerate(whole["rule"]["states"]):
+        action = whole["rule"]["actions"][overview["does"][place]]
+        assert overview["seen"][place] == learner.explain(state).actions[action].records
+
+
 def test_reasons_add_up(bench: InProcessBench, counts: str) -> None:
     want = {"explain": ["cool", "heat"]}
     found = preview(bench, counts, {"goal": COMFORT, "want": want})

@@ -1113,6 +1113,10 @@ export interface components {
             support: boolean;
             /** @default false */
             visits: boolean;
+            /** @default false */
+            overview: boolean;
+            /** @default true */
+            ideal: boolean;
             /** @default null */
             explain: [
                 string,
@@ -1158,7 +1162,9 @@ export interface components {
          *             Milliseconds that each part took.
          *         ideal : list, optional
          *             Probability of each next state by the goal, in the order of the counts; null where that
-         *             depends on more than the next state.
+         *             depends on more than the next state, or where it is not wanted.
+         *         overview : OverviewTable, optional
+         *             Of all states, not only of those shown.
          *         forbidden : list of pairs
          *             Index of the state shown, and of the action.
          *         weak : list
@@ -1175,6 +1181,7 @@ export interface components {
             behaviour: components["schemas"]["BehaviourView"];
             support: components["schemas"]["SupportTable"] | null;
             visits: components["schemas"]["VisitsView"] | null;
+            overview: components["schemas"]["OverviewTable"] | null;
             ideal: number[] | null;
             forbidden: [
                 number,
@@ -1219,6 +1226,34 @@ export interface components {
         VisitsView: {
             before: number[];
             after: number[];
+        };
+        /**
+         * OverviewTable
+         * @description A line on every state, in the order of the counts: for pages that cannot hold the rule.
+         *
+         *         Attributes
+         *         ----------
+         *         does, did : list of int
+         *             Likeliest action, and the one that was done most (-1: the state has no record).
+         *         chance : list of float
+         *             Probability of the likeliest action.
+         *         seen : list of int
+         *             Records of the likeliest action.
+         *         change : list of float
+         *             Total variation between the rule and what was done.
+         *         visits : list of float, optional
+         *             Share of time by the rule.
+         *         weak : list of int
+         *             Places of states whose rule rests on next to nothing.
+         */
+        OverviewTable: {
+            does: number[];
+            chance: number[];
+            seen: number[];
+            did: number[];
+            change: number[];
+            visits: number[] | null;
+            weak: number[];
         };
         /**
          * ExplanationView

@@ -53,6 +53,8 @@ export interface Wanted {
   rule?: Partial<Schemas["WantedRule"]>;
   support?: boolean;
   visits?: boolean;
+  overview?: boolean;
+  ideal?: boolean;
   explain?: [state: string, action: string] | null;
   verdict?: { samples: number } | null;
 }
@@ -64,6 +66,7 @@ export interface PreviewRequest {
 }
 
 export type Preview = Schemas["PreviewView"];
+export type Overview = Schemas["OverviewTable"];
 export type Explanation = Schemas["ExplanationView"];
 export type Reason = Schemas["ReasonView"];
 export type Evidence = Schemas["EvidenceView"];

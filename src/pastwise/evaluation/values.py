@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,6 +28,9 @@ from pastwise.models.base import TransitionModel
 from pastwise.models.hierarchy import Assumptions, TransitionPosterior
 from pastwise.models.samples import Epochs, SampledModels
 from pastwise.theory.fpd import require_horizon
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 OPTIMUM = "optimum"
 """Name of the optimal policy of each sampled model."""
@@ -266,14 +270,14 @@ def rule_values(
 
 
 def occupancy(
-    closed_loop: FloatArray, criterion: Criterion, *, tolerance: float = 1e-5
+    closed_loop: FloatArray | csr_array, criterion: Criterion, *, tolerance: float = 1e-5
 ) -> FloatArray:
     """Share of epochs in each state, of those before the end of an episode: [S].
 
     Parameters
     ----------
     closed_loop : [S, S]
-        p(next_state | state) under a rule.
+        p(next_state | state) under a rule; sparse if there are many states.
     tolerance : float
         Largest error of an early stop; the default is below the digits that are shown.
     """

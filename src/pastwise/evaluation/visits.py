@@ -3,6 +3,8 @@
 `evaluate_rule` reports the same by the posterior of the log, which takes longer. Here the next
 state of a state and action is as frequent as in the log. A pair that the log does not have leads
 where the other actions of its state lead; a state that the log never left is not left.
+
+A log of N records leads to at most N places, so that many states need a sparse matrix.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from pastwise.evaluation.criterion import Criterion
 from pastwise.evaluation.values import occupancy
 
 
-def expected_visits(rule: FloatArray, log: TransitionCounts, criterion: Criterion) -> FloatArray:
+def expected_visits(
+    rule: FloatArray, log: TransitionCounts, criterion: Criterion, *, dense_up_to: int = 300
+) -> FloatArray:
     """Share of epochs in each state under a rule: [S].
 
     Parameters
@@ -25,6 +29,9 @@ def expected_visits(rule: FloatArray, log: TransitionCounts, criterion: Criterio
         Without leading axes.
     criterion : Criterion
         Where episodes start, where they end, and how long they last.
+    dense_up_to : int
+        States up to which the matrix is dense: that is quicker there, on either side of the default
+        both take about a millisecond.
     """
     S = len(log.states)
     by_pair = log.by_state_action(log.weight)
@@ -39,9 +46,15 @@ def expected_visits(rule: FloatArray, log: TransitionCounts, criterion: Criterio
     share_of_pair = log.weight / by_pair[log.state, log.action]
     share_of_state = log.weight / by_state[log.state]
     carried = known[log.state, log.action] * share_of_pair + rest[log.state] * share_of_state
-    closed_loop = group_sum(log.state * S + log.next_state, carried, S * S).reshape(S, S)
 
     # Nothing is known of leaving the others.
     stays = np.flatnonzero(by_state == 0)
-    closed_loop[stays, stays] = 1.0
-    return occupancy(closed_loop, criterion)
+    origin = np.concatenate([log.state, stays])
+    target = np.concatenate([log.next_state, stays])
+    probability = np.concatenate([carried, np.ones(len(stays))])
+    if dense_up_to >= S:
+        closed_loop = group_sum(origin * S + target, probability, S * S).reshape(S, S)
+        return occupancy(closed_loop, criterion)
+    from scipy.sparse import csr_array  # heavy, and of no use to small systems
+
+    return occupancy(csr_array((probability, (origin, target)), shape=(S, S)), criterion)

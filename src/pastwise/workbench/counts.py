@@ -64,8 +64,13 @@ class Counted:
     @cached_property
     def records(self) -> IntArray:
         """Records of each state: [S]."""
+        return np.asarray(self.records_of_pairs.sum(axis=-1))
+
+    @cached_property
+    def records_of_pairs(self) -> IntArray:
+        """Records of each state and action: [S, A]."""
         by_pair = self.counts.by_state_action(self.counts.records.astype(np.float64))
-        return np.asarray(by_pair.sum(axis=-1), dtype=np.int64)
+        return by_pair.astype(np.int64)
 
     @cached_property
     def is_terminal(self) -> npt.NDArray[np.bool_]:

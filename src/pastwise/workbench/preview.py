@@ -39,6 +39,7 @@ from pastwise.workbench.types import (
 from pastwise.workbench.types_preview import (
     BehaviourView,
     ExplanationView,
+    OverviewTable,
     PreviewRequest,
     PreviewView,
     RuleTable,
@@ -50,6 +51,9 @@ from pastwise.workbench.types_preview import (
 
 DIGITS = 12
 """Decimals of a probability in an answer: beyond what anybody compares, and shorter than all."""
+
+OVERVIEW_DIGITS = 8
+"""Decimals of numbers that are only looked at, of every state."""
 
 
 class Previews:
@@ -121,7 +125,8 @@ class Previews:
             behaviour=BehaviourView(_cells(counted.behaviour, shown, columns)),
             support=_support(support, shown) if want.support else None,
             visits=None,
-            ideal=_ideal(learner, counted.states_in(order)),
+            overview=None,
+            ideal=_ideal(learner, counted.states_in(order)) if want.ideal else None,
             forbidden=[(int(i), int(j)) for i, j in np.argwhere(forbidden[np.ix_(shown, columns)])],
             weak=_weak(learner, support, counted, shown),
             warnings=[] if learner.serves_goal_ else [NOTHING_SERVES],
@@ -130,6 +135,12 @@ class Previews:
         )
         if want.visits and after is not None:
             view.visits = VisitsView(_rounded(before[shown]), _rounded(after[shown]))
+        if want.overview:
+            states = counted.states_in(order)
+            view.overview = _overview(counted, rule, states, columns)
+            view.overview.weak = _weak(learner, support, counted, states)
+            if after is not None:
+                view.overview.visits = _rounded(after[states], OVERVIEW_DIGITS)
         clock.note("table")
         view.ms = clock.parts
         return view
@@ -263,9 +274,30 @@ def _cells(table: FloatArray, states: IntArray, actions: IntArray) -> list[list[
     return cells
 
 
-def _rounded(numbers: FloatArray) -> list[float]:
-    rounded: list[float] = numbers.round(DIGITS).tolist()
+def _rounded(numbers: FloatArray, digits: int = DIGITS) -> list[float]:
+    rounded: list[float] = numbers.round(digits).tolist()
     return rounded
+
+
+def _overview(
+    counted: Counted, rule: FloatArray, states: IntArray, actions: IntArray
+) -> OverviewTable:
+    """A line on every state; places of actions are those in which they are shown."""
+    shown = np.ix_(states, actions)
+    chosen = rule[shown]
+    done = counted.behaviour[shown]
+    does = chosen.argmax(axis=-1)
+    did = np.where(counted.records[states] > 0, done.argmax(axis=-1), -1)
+    every_state = np.arange(len(states))
+    return OverviewTable(
+        does=does.tolist(),
+        chance=_rounded(chosen[every_state, does], OVERVIEW_DIGITS),
+        seen=counted.records_of_pairs[shown][every_state, does].tolist(),
+        did=did.tolist(),
+        change=_rounded(0.5 * np.abs(chosen - done).sum(axis=-1), OVERVIEW_DIGITS),
+        visits=None,
+        weak=[],
+    )
 
 
 def _support(support: Support, shown: IntArray) -> SupportTable:

@@ -44,6 +44,8 @@ class Wanted(Request):
     rule: WantedRule = field(default_factory=WantedRule)
     support: bool = True
     visits: bool = False
+    overview: bool = False
+    ideal: bool = True
     explain: tuple[Text, Text] | None = None
     rows: Annotated[int, Meta(ge=0, le=100)] = 0
     verdict: WantedVerdict | None = None
@@ -86,6 +88,34 @@ class VisitsView(View):
 
     before: list[float]
     after: list[float]
+
+
+class OverviewTable(View):
+    """A line on every state, in the order of the counts: for pages that cannot hold the rule.
+
+    Attributes
+    ----------
+    does, did : list of int
+        Likeliest action, and the one that was done most (-1: the state has no record).
+    chance : list of float
+        Probability of the likeliest action.
+    seen : list of int
+        Records of the likeliest action.
+    change : list of float
+        Total variation between the rule and what was done.
+    visits : list of float, optional
+        Share of time by the rule.
+    weak : list of int
+        Places of states whose rule rests on next to nothing.
+    """
+
+    does: list[int]
+    chance: list[float]
+    seen: list[int]
+    did: list[int]
+    change: list[float]
+    visits: list[float] | None
+    weak: list[int]
 
 
 class EvidenceRow(View):
@@ -259,7 +289,9 @@ class PreviewView(View):
         Milliseconds that each part took.
     ideal : list, optional
         Probability of each next state by the goal, in the order of the counts; null where that
-        depends on more than the next state.
+        depends on more than the next state, or where it is not wanted.
+    overview : OverviewTable, optional
+        Of all states, not only of those shown.
     forbidden : list of pairs
         Index of the state shown, and of the action.
     weak : list
@@ -274,6 +306,7 @@ class PreviewView(View):
     behaviour: BehaviourView
     support: SupportTable | None
     visits: VisitsView | None
+    overview: OverviewTable | None
     ideal: list[float] | None
     forbidden: list[tuple[int, int]]
     weak: list[int]
