@@ -13,7 +13,7 @@ import { mount } from "svelte";
 
 import App from "./App.svelte";
 import { startAddress } from "./lib/address.svelte";
-import { openSession } from "./lib/session";
+import { openSession } from "./lib/session.svelte";
 import { startTheme } from "./lib/theme.svelte";
 
 startTheme();

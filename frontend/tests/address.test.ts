@@ -11,7 +11,7 @@ import {
   unpack,
 } from "../src/lib/address.svelte";
 import { path } from "../src/lib/api";
-import { keyOf } from "../src/lib/session";
+import { keyOf } from "../src/lib/session.svelte";
 
 const LABELS = [
   "cool",

@@ -14,9 +14,7 @@ from pastwise.workbench.projects import Project, new_id
 from pastwise.workbench.readings import columns_of, save_base
 from pastwise.workbench.server import Site
 from pastwise.workbench.sources import SAMPLES, Source
-from pastwise.workbench.types import (
-    Mapping,
-)
+from pastwise.workbench.types_log import Mapping
 from tests.helpers.services import InProcess
 
 THERMOSTAT = SAMPLES / "thermostat.csv"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import httpx
 import pytest
@@ -49,6 +50,23 @@ def test_a_cookie_opens_everything(bench: InProcessBench) -> None:
     assert bench.call("GET", "/v1/session", token=None, headers=headers).status_code == 200
     assert bench.call("GET", "/v1/projects", token=None, headers=headers).status_code == 200
     assert bench.call("GET", "/v1/tokens", token=None, headers=headers).status_code == 200
+
+
+def test_one_request_has_what_a_screen_begins_with(tmp_path: Path) -> None:
+    with InProcessBench(tmp_path) as bench:
+        counts = bench.counted()
+        (listed,) = bench.call("GET", "/v1/projects").json()["items"]
+        address = f"/v1/session?log={listed['id']}"
+        start = bench.call("GET", f"{address}&counts=true").json()
+        assert start["projects"]["items"] == [listed]
+        assert start["log"] == bench.call("GET", f"/v1/projects/{listed['id']}").json()
+        assert start["counts"] == bench.call("GET", f"/v1/counts/{counts}").json()
+        assert bench.call("GET", address).json()["counts"] is None
+
+        # A log that is gone is missing, and everything else is there.
+        start = bench.call("GET", "/v1/session?log=gone&counts=true").json()
+        assert (start["log"], start["counts"]) == (None, None)
+        assert start["projects"]["items"] == [listed]
 
 
 def test_without_a_session_nothing_is_shown(bench: InProcessBench) -> None:

@@ -7,6 +7,7 @@
  */
 
 import { heard, lost } from "./connection.svelte";
+import { forgetEarly, takeEarly } from "./early";
 
 export interface ProblemPart {
   /** JSON pointer to the member of the request, such as `/goal/prefer/0`. */
@@ -75,6 +76,10 @@ export async function send<T>(
   const headers: Record<string, string> = { Accept: "application/json", ...options.headers };
   if (options.ifMatch !== undefined) {
     headers["If-Match"] = options.ifMatch;
+  }
+
+  if (method !== "GET") {
+    forgetEarly();
   }
 
   // A file goes as it is, anything else as JSON; the service refuses other kinds.
@@ -148,6 +153,10 @@ async function problemOf(response: Response): Promise<Problem> {
 }
 
 export async function get<T>(path: string, options?: Options): Promise<T> {
+  const early = await takeEarly(path);
+  if (early !== undefined && early !== null) {
+    return early as T;
+  }
   return (await send<T>("GET", path, undefined, options)).data;
 }
 

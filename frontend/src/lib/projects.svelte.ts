@@ -13,8 +13,11 @@ interface Projects {
 
 export const projects: Projects = $state({ items: null, problem: null });
 
+/** Where the list is. */
+export const PROJECTS = "/v1/projects?limit=500";
+
 const asked = latest(
-  (_: null, signal) => get<Page<ProjectSummary>>("/v1/projects?limit=500", { signal }),
+  (_: null, signal) => get<Page<ProjectSummary>>(PROJECTS, { signal }),
   {
     receive(page) {
       projects.items = page.items;

@@ -1066,7 +1066,7 @@ export interface components {
         };
         /**
          * SessionView
-         * @description What this workbench is.
+         * @description What this workbench is, and what a page shows first.
          *
          *         Attributes
          *         ----------
@@ -1076,6 +1076,12 @@ export interface components {
          *             The log that the workbench was opened on.
          *         methods : list of str
          *             Names of the methods that learn from a log.
+         *         samples : list of str
+         *             Samples that can be opened in this installation.
+         *         projects : page
+         *             The logs, as ``GET /v1/projects`` lists them.
+         *         log, counts : optional
+         *             The log that was named, or that the workbench was opened on, and its counts.
          */
         SessionView: {
             version: string;
@@ -1083,6 +1089,386 @@ export interface components {
             project: string | null;
             methods: string[];
             samples: ("migraine" | "thermostat")[];
+            projects: components["schemas"]["Page_ProjectSummary_"];
+            log: components["schemas"]["ProjectView"] | null;
+            counts: components["schemas"]["CountsView"] | null;
+        };
+        /**
+         * Page[ProjectSummary]
+         * @description A part of a list; ``next`` is the cursor of the part that follows, or null.
+         */
+        Page_ProjectSummary_: {
+            items: components["schemas"]["ProjectSummary"][];
+            /** @default null */
+            next: string | null;
+        };
+        /**
+         * ProjectSummary
+         * @description A log in a list.
+         *
+         *         Attributes
+         *         ----------
+         *         counts : str, optional
+         *             Id of the counts, so that a page can ask for them at once; null before the mapping.
+         *         goal : str, optional
+         *             The goal of the draft that was saved last, as a sentence.
+         *         verdict, gain : optional
+         *             The last verdict on that draft against what was done, and the interval of the difference.
+         */
+        ProjectSummary: {
+            id: string;
+            name: string;
+            kind: string;
+            rows: number | null;
+            states: number | null;
+            actions: number | null;
+            counts: string | null;
+            goal: string | null;
+            verdict: ("better" | "cannot tell" | "worse") | null;
+            gain: [
+                number,
+                number
+            ] | null;
+            deployed: components["schemas"]["DeployedView"] | null;
+            changed: string;
+            findings: components["schemas"]["FindingSummary"][];
+        };
+        /**
+         * DeployedView
+         * @description A policy of the service that a draft of the project was added to.
+         */
+        DeployedView: {
+            policy: string;
+            /** @enum {unknown} */
+            mode: "live" | "paused" | "shadow";
+            alarm: boolean;
+            version: number | null;
+        };
+        /**
+         * FindingSummary
+         * @description A finding in one line.
+         */
+        FindingSummary: {
+            code: string;
+            /** @enum {unknown} */
+            severity: "blocks-verdict" | "note" | "warn";
+            message: string;
+        };
+        /**
+         * ProjectView
+         * @description A log, its columns, and what has been made of it.
+         *
+         *         Attributes
+         *         ----------
+         *         rows : int, optional
+         *             Null where the log is too long to be counted at once.
+         *         sampled : int, optional
+         *             Rows that the description of the columns rests on.
+         *         mapping : Mapping, optional
+         *             The mapping that the counts were made by; null before that.
+         *         counts : str, optional
+         *             Id of the counts.
+         *         source : str
+         *             Where the log comes from, for people.
+         */
+        ProjectView: {
+            id: string;
+            name: string;
+            kind: string;
+            bytes: number;
+            rows: number | null;
+            sampled: number | null;
+            source: string;
+            columns: components["schemas"]["ColumnView"][];
+            guess: components["schemas"]["GuessView"];
+            mapping: components["schemas"]["Mapping"] | null;
+            counts: string | null;
+            order: components["schemas"]["OrderView"] | null;
+            validation: components["schemas"]["ValidationView"] | null;
+            drafts: components["schemas"]["DraftSummary"][];
+            changed: string;
+            etag: string;
+        };
+        /**
+         * ColumnView
+         * @description A column of a table.
+         *
+         *         Attributes
+         *         ----------
+         *         top : list of pairs
+         *             The most frequent values, with the number of rows that have them.
+         */
+        ColumnView: {
+            name: string;
+            /** @enum {unknown} */
+            type: "boolean" | "number" | "text" | "time";
+            distinct: number;
+            missing: number;
+            top: [
+                string,
+                number
+            ][];
+            histogram: components["schemas"]["HistogramView"] | null;
+            min: number | string | null;
+            max: number | string | null;
+        };
+        /**
+         * HistogramView
+         * @description Numbers of values between neighbouring edges.
+         */
+        HistogramView: {
+            edges: number[];
+            counts: number[];
+        };
+        /**
+         * GuessView
+         * @description Which columns probably hold what, and why that was guessed.
+         *
+         *         ``binned`` are columns of the state that hold many different numbers.
+         */
+        GuessView: {
+            state: string[];
+            action: string[];
+            next_state: string[];
+            episode: string | null;
+            time: string | null;
+            confidence: number;
+            why: string;
+            /** @default null */
+            outcome: string | null;
+            /** @default [] */
+            binned: string[];
+        };
+        /**
+         * Mapping
+         * @description Which columns hold what: the parameters of `Columns.of`.
+         *
+         *         Attributes
+         *         ----------
+         *         terminal : list
+         *             Labels as JSON has them; a list stands for a tuple.
+         *         bins : "auto", or by column a number of bins of equal frequency, edges, or "auto"
+         */
+        Mapping: {
+            /** @default [] */
+            state: string[];
+            /** @default [] */
+            action: string[];
+            /** @default [] */
+            next_state: string[];
+            /** @default null */
+            episode: string | null;
+            /** @default null */
+            time: string | null;
+            /** @default null */
+            max_gap: number | string | null;
+            /** @default [] */
+            terminal: unknown[];
+            /** @default {} */
+            bins: "auto" | {
+                [key: string]: number | "auto" | number[];
+            };
+            /** @default [] */
+            features: string[];
+            /** @default [] */
+            next_features: string[];
+            /** @default 200 */
+            max_states: number;
+            /** @default null */
+            count: string | null;
+            /** @default null */
+            weight: string | null;
+            /** @default null */
+            task: string | null;
+            /** @default null */
+            age: string | null;
+            /** @default null */
+            half_life: number | string | null;
+            /** @default null */
+            propensity: string | null;
+            /** @default null */
+            reward: string | null;
+            /** @default null */
+            outcome: string | null;
+            /** @default true */
+            text_labels: boolean;
+        };
+        /**
+         * OrderView
+         * @description The order in which states and actions are shown.
+         */
+        OrderView: {
+            states: string[];
+            actions: string[];
+        };
+        /**
+         * ValidationView
+         * @description What is usable of a log by a mapping.
+         *
+         *         Attributes
+         *         ----------
+         *         used, ends : int
+         *             Rows that are transitions, and rows that are the last of their episode.
+         */
+        ValidationView: {
+            rows: number;
+            used: number;
+            ends: number;
+            left_out: components["schemas"]["LeftOutView"][];
+            transitions: number;
+            states: components["schemas"]["StateCount"][];
+            actions: components["schemas"]["ActionCount"][];
+            findings: components["schemas"]["FindingView"][];
+        };
+        /**
+         * LeftOutView
+         * @description Rows that are not used, for one reason: the code of a finding.
+         */
+        LeftOutView: {
+            code: string;
+            rows: number;
+        };
+        /**
+         * StateCount
+         * @description A state with its records, and their share of all.
+         */
+        StateCount: {
+            key: string;
+            records: number;
+            share: number;
+            terminal: boolean;
+        };
+        /**
+         * ActionCount
+         * @description An action with its records.
+         */
+        ActionCount: {
+            key: string;
+            records: number;
+        };
+        /**
+         * FindingView
+         * @description Something in a log that its owner should know.
+         */
+        FindingView: {
+            code: string;
+            /** @enum {unknown} */
+            severity: "blocks-verdict" | "note" | "warn";
+            message: string;
+            fix: string;
+            rows: number;
+            examples: {
+                [key: string]: unknown;
+            }[];
+            remedies: components["schemas"]["RemedyView"][];
+        };
+        /**
+         * RemedyView
+         * @description What would help: members of the mapping to change.
+         */
+        RemedyView: {
+            label: string;
+            patch: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * DraftSummary
+         * @description A saved policy in a list.
+         */
+        DraftSummary: {
+            id: string;
+            name: string;
+            goal: {
+                [key: string]: unknown;
+            };
+            sentence: string;
+            method: string;
+            counts: string;
+            changed: string;
+        };
+        /**
+         * CountsView
+         * @description Counts of a log, with all that a page needs to compute TL's rule.
+         *
+         *         Attributes
+         *         ----------
+         *         fields : list
+         *             Fields of a state, where it has several.
+         *         transitions : list, optional
+         *             Index of the state, of the action and of the next state, in the order of states and actions
+         *             here; number of records, sum of their weights and of the squares of these. Null where there
+         *             are too many.
+         *         weak : float
+         *             Total similarity below which a state is weak.
+         */
+        CountsView: {
+            id: string;
+            project: string;
+            records: number;
+            states: components["schemas"]["CountedState"][];
+            actions: string[];
+            fields: components["schemas"]["CountsField"][];
+            transitions: [
+                number,
+                number,
+                number,
+                number,
+                number,
+                number
+            ][] | null;
+            smallest_probability: components["schemas"]["SmallestProbability"];
+            weak: number;
+            has_rewards: boolean;
+            has_episodes: boolean;
+            mapping: components["schemas"]["Mapping"] | null;
+        };
+        /**
+         * CountedState
+         * @description A state with the number of decisions that were made in it.
+         */
+        CountedState: {
+            key: string;
+            records: number;
+            terminal: boolean;
+        };
+        /**
+         * CountsField
+         * @description A field of states that have several: its values, and the index of each state's value.
+         *
+         *         The index is -1 for a state that does not have the field, such as the outcome of a decision.
+         */
+        CountsField: {
+            name: string;
+            values: string[];
+            of_state: number[];
+        };
+        /**
+         * SmallestProbability
+         * @description Default of the probability of each state that is not preferred.
+         *
+         *         ``default``, or ``others_share`` divided by their number where that is smaller.
+         */
+        SmallestProbability: {
+            default: number;
+            others_share: number;
+        };
+        /**
+         * SessionQuery
+         * @description What a page shows first, so that one request is enough for it.
+         *
+         *         Attributes
+         *         ----------
+         *         log : str, optional
+         *             Id of the log that the page shows.
+         *         counts : bool
+         *             Whether it shows counts of that log.
+         */
+        SessionQuery: {
+            /** @default null */
+            log: string | null;
+            /** @default false */
+            counts: boolean;
         };
         /**
          * PreviewRequest
@@ -1329,67 +1715,6 @@ export interface components {
             difference_deviation: number;
         };
         /**
-         * Page[ProjectSummary]
-         * @description A part of a list; ``next`` is the cursor of the part that follows, or null.
-         */
-        Page_ProjectSummary_: {
-            items: components["schemas"]["ProjectSummary"][];
-            /** @default null */
-            next: string | null;
-        };
-        /**
-         * ProjectSummary
-         * @description A log in a list.
-         *
-         *         Attributes
-         *         ----------
-         *         counts : str, optional
-         *             Id of the counts, so that a page can ask for them at once; null before the mapping.
-         *         goal : str, optional
-         *             The goal of the draft that was saved last, as a sentence.
-         *         verdict, gain : optional
-         *             The last verdict on that draft against what was done, and the interval of the difference.
-         */
-        ProjectSummary: {
-            id: string;
-            name: string;
-            kind: string;
-            rows: number | null;
-            states: number | null;
-            actions: number | null;
-            counts: string | null;
-            goal: string | null;
-            verdict: ("better" | "cannot tell" | "worse") | null;
-            gain: [
-                number,
-                number
-            ] | null;
-            deployed: components["schemas"]["DeployedView"] | null;
-            changed: string;
-            findings: components["schemas"]["FindingSummary"][];
-        };
-        /**
-         * DeployedView
-         * @description A policy of the service that a draft of the project was added to.
-         */
-        DeployedView: {
-            policy: string;
-            /** @enum {unknown} */
-            mode: "live" | "paused" | "shadow";
-            alarm: boolean;
-            version: number | null;
-        };
-        /**
-         * FindingSummary
-         * @description A finding in one line.
-         */
-        FindingSummary: {
-            code: string;
-            /** @enum {unknown} */
-            severity: "blocks-verdict" | "note" | "warn";
-            message: string;
-        };
-        /**
          * ProjectRequest
          * @description A log to open: a path below the root, a sample, or the id of an uploaded log.
          */
@@ -1402,239 +1727,6 @@ export interface components {
             log: string | null;
             /** @default null */
             name: string | null;
-        };
-        /**
-         * ProjectView
-         * @description A log, its columns, and what has been made of it.
-         *
-         *         Attributes
-         *         ----------
-         *         rows : int, optional
-         *             Null where the log is too long to be counted at once.
-         *         sampled : int, optional
-         *             Rows that the description of the columns rests on.
-         *         mapping : Mapping, optional
-         *             The mapping that the counts were made by; null before that.
-         *         counts : str, optional
-         *             Id of the counts.
-         *         source : str
-         *             Where the log comes from, for people.
-         */
-        ProjectView: {
-            id: string;
-            name: string;
-            kind: string;
-            bytes: number;
-            rows: number | null;
-            sampled: number | null;
-            source: string;
-            columns: components["schemas"]["ColumnView"][];
-            guess: components["schemas"]["GuessView"];
-            mapping: components["schemas"]["Mapping"] | null;
-            counts: string | null;
-            order: components["schemas"]["OrderView"] | null;
-            validation: components["schemas"]["ValidationView"] | null;
-            drafts: components["schemas"]["DraftSummary"][];
-            changed: string;
-            etag: string;
-        };
-        /**
-         * ColumnView
-         * @description A column of a table.
-         *
-         *         Attributes
-         *         ----------
-         *         top : list of pairs
-         *             The most frequent values, with the number of rows that have them.
-         */
-        ColumnView: {
-            name: string;
-            /** @enum {unknown} */
-            type: "boolean" | "number" | "text" | "time";
-            distinct: number;
-            missing: number;
-            top: [
-                string,
-                number
-            ][];
-            histogram: components["schemas"]["HistogramView"] | null;
-            min: number | string | null;
-            max: number | string | null;
-        };
-        /**
-         * HistogramView
-         * @description Numbers of values between neighbouring edges.
-         */
-        HistogramView: {
-            edges: number[];
-            counts: number[];
-        };
-        /**
-         * GuessView
-         * @description Which columns probably hold what, and why that was guessed.
-         *
-         *         ``binned`` are columns of the state that hold many different numbers.
-         */
-        GuessView: {
-            state: string[];
-            action: string[];
-            next_state: string[];
-            episode: string | null;
-            time: string | null;
-            confidence: number;
-            why: string;
-            /** @default null */
-            outcome: string | null;
-            /** @default [] */
-            binned: string[];
-        };
-        /**
-         * Mapping
-         * @description Which columns hold what: the parameters of `Columns.of`.
-         *
-         *         Attributes
-         *         ----------
-         *         terminal : list
-         *             Labels as JSON has them; a list stands for a tuple.
-         *         bins : "auto", or by column a number of bins of equal frequency, edges, or "auto"
-         */
-        Mapping: {
-            /** @default [] */
-            state: string[];
-            /** @default [] */
-            action: string[];
-            /** @default [] */
-            next_state: string[];
-            /** @default null */
-            episode: string | null;
-            /** @default null */
-            time: string | null;
-            /** @default null */
-            max_gap: number | string | null;
-            /** @default [] */
-            terminal: unknown[];
-            /** @default {} */
-            bins: "auto" | {
-                [key: string]: number | "auto" | number[];
-            };
-            /** @default [] */
-            features: string[];
-            /** @default [] */
-            next_features: string[];
-            /** @default 200 */
-            max_states: number;
-            /** @default null */
-            count: string | null;
-            /** @default null */
-            weight: string | null;
-            /** @default null */
-            task: string | null;
-            /** @default null */
-            age: string | null;
-            /** @default null */
-            half_life: number | string | null;
-            /** @default null */
-            propensity: string | null;
-            /** @default null */
-            reward: string | null;
-            /** @default null */
-            outcome: string | null;
-            /** @default true */
-            text_labels: boolean;
-        };
-        /**
-         * OrderView
-         * @description The order in which states and actions are shown.
-         */
-        OrderView: {
-            states: string[];
-            actions: string[];
-        };
-        /**
-         * ValidationView
-         * @description What is usable of a log by a mapping.
-         *
-         *         Attributes
-         *         ----------
-         *         used, ends : int
-         *             Rows that are transitions, and rows that are the last of their episode.
-         */
-        ValidationView: {
-            rows: number;
-            used: number;
-            ends: number;
-            left_out: components["schemas"]["LeftOutView"][];
-            transitions: number;
-            states: components["schemas"]["StateCount"][];
-            actions: components["schemas"]["ActionCount"][];
-            findings: components["schemas"]["FindingView"][];
-        };
-        /**
-         * LeftOutView
-         * @description Rows that are not used, for one reason: the code of a finding.
-         */
-        LeftOutView: {
-            code: string;
-            rows: number;
-        };
-        /**
-         * StateCount
-         * @description A state with its records, and their share of all.
-         */
-        StateCount: {
-            key: string;
-            records: number;
-            share: number;
-            terminal: boolean;
-        };
-        /**
-         * ActionCount
-         * @description An action with its records.
-         */
-        ActionCount: {
-            key: string;
-            records: number;
-        };
-        /**
-         * FindingView
-         * @description Something in a log that its owner should know.
-         */
-        FindingView: {
-            code: string;
-            /** @enum {unknown} */
-            severity: "blocks-verdict" | "note" | "warn";
-            message: string;
-            fix: string;
-            rows: number;
-            examples: {
-                [key: string]: unknown;
-            }[];
-            remedies: components["schemas"]["RemedyView"][];
-        };
-        /**
-         * RemedyView
-         * @description What would help: members of the mapping to change.
-         */
-        RemedyView: {
-            label: string;
-            patch: {
-                [key: string]: unknown;
-            };
-        };
-        /**
-         * DraftSummary
-         * @description A saved policy in a list.
-         */
-        DraftSummary: {
-            id: string;
-            name: string;
-            goal: {
-                [key: string]: unknown;
-            };
-            sentence: string;
-            method: string;
-            counts: string;
-            changed: string;
         };
         /**
          * RowsQuery
@@ -1723,72 +1815,6 @@ export interface components {
             };
             /** @default 400 */
             samples: number;
-        };
-        /**
-         * CountsView
-         * @description Counts of a log, with all that a page needs to compute TL's rule.
-         *
-         *         Attributes
-         *         ----------
-         *         fields : list
-         *             Fields of a state, where it has several.
-         *         transitions : list, optional
-         *             Index of the state, of the action and of the next state, in the order of states and actions
-         *             here; number of records, sum of their weights and of the squares of these. Null where there
-         *             are too many.
-         *         weak : float
-         *             Total similarity below which a state is weak.
-         */
-        CountsView: {
-            id: string;
-            project: string;
-            records: number;
-            states: components["schemas"]["CountedState"][];
-            actions: string[];
-            fields: components["schemas"]["CountsField"][];
-            transitions: [
-                number,
-                number,
-                number,
-                number,
-                number,
-                number
-            ][] | null;
-            smallest_probability: components["schemas"]["SmallestProbability"];
-            weak: number;
-            has_rewards: boolean;
-            has_episodes: boolean;
-            mapping: components["schemas"]["Mapping"] | null;
-        };
-        /**
-         * CountedState
-         * @description A state with the number of decisions that were made in it.
-         */
-        CountedState: {
-            key: string;
-            records: number;
-            terminal: boolean;
-        };
-        /**
-         * CountsField
-         * @description A field of states that have several: its values, and the index of each state's value.
-         *
-         *         The index is -1 for a state that does not have the field, such as the outcome of a decision.
-         */
-        CountsField: {
-            name: string;
-            values: string[];
-            of_state: number[];
-        };
-        /**
-         * SmallestProbability
-         * @description Default of the probability of each state that is not preferred.
-         *
-         *         ``default``, or ``others_share`` divided by their number where that is smaller.
-         */
-        SmallestProbability: {
-            default: number;
-            others_share: number;
         };
         /**
          * DraftRequest

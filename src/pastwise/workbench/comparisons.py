@@ -16,9 +16,7 @@ from pastwise.evaluation.result import Evaluation
 from pastwise.evaluation.verdict import Verdict
 from pastwise.goals.goal import Goal
 from pastwise.policy.learner import TransferLearner
-from pastwise.workbench.types import (
-    GoalContent,
-)
+from pastwise.workbench.types import GoalContent
 from pastwise.workbench.types_drafts import (
     ComparisonResult,
     GoalComparison,

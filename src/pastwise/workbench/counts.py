@@ -28,10 +28,10 @@ from pastwise.workbench.types import (
     CountedState,
     CountsField,
     CountsView,
-    Mapping,
     OrderView,
     SmallestProbability,
 )
+from pastwise.workbench.types_log import Mapping
 
 MOST_TRANSITIONS = 200_000
 """Distinct transitions that a page gets; with more, a page would not follow a slider by itself."""

@@ -28,9 +28,7 @@ from pastwise.workbench.app import Workbench
 from pastwise.workbench.handlers_projects import arguments_of, bench_of, now_text
 from pastwise.workbench.preview import explained, goal_problem
 from pastwise.workbench.projects import Draft, etag_of, new_id
-from pastwise.workbench.types import (
-    GoalContent,
-)
+from pastwise.workbench.types import GoalContent
 from pastwise.workbench.types_drafts import (
     ComparisonRequest,
     DraftEvaluationRequest,

@@ -1,4 +1,4 @@
-"""Handlers of the session, of projects, and of counts."""
+"""Handlers of projects and of counts."""
 
 from __future__ import annotations
 
@@ -7,70 +7,29 @@ from typing import Any, cast
 
 import msgspec
 
-from pastwise import __version__
-from pastwise.methods.registry import names
 from pastwise.service import uploads
 from pastwise.service.calls import Answer, Call
 from pastwise.service.problems import Problem, ProblemPart
 from pastwise.service.queries import PageQuery
-from pastwise.service.types import Page
 from pastwise.service.views import time_text
 from pastwise.workbench.app import Workbench
 from pastwise.workbench.opening import open_project
 from pastwise.workbench.projects import Project, etag_of, new_id
-from pastwise.workbench.session import set_cookie
-from pastwise.workbench.types import (
-    DeployedView,
-    DraftSummary,
+from pastwise.workbench.types import CountsView, OrderRequest, OrderView, ProjectRequest
+from pastwise.workbench.types_log import (
     DryRunQuery,
-    FindingSummary,
-    GuessView,
     Mapping,
     MappingView,
-    OrderRequest,
-    OrderView,
-    ProjectRequest,
-    ProjectSummary,
-    ProjectView,
     RowsQuery,
     RowsView,
-    SessionRequest,
-    SessionView,
     ValidationView,
 )
-
-NO_GUESS = GuessView([], [], [], None, None, 0.0, "The log is not at hand.")
+from pastwise.workbench.views import project_list, project_view
 
 
 def bench_of(call: Call) -> Workbench:
     """The workbench that a request is for."""
     return cast(Workbench, call.service)
-
-
-# The session
-
-
-async def start_session(call: Call, body: SessionRequest) -> Answer:
-    """Exchange the key of the address for a cookie."""
-    bench = bench_of(call)
-    bench.require_ready()
-    secret = bench.sessions.exchange(body.key)
-    return Answer(_session(bench), 201, (set_cookie(call, secret),))
-
-
-async def session(call: Call) -> Answer:
-    """What this workbench is."""
-    return Answer(_session(bench_of(call)))
-
-
-def _session(bench: Workbench) -> SessionView:
-    return SessionView(
-        version=__version__,
-        root=str(bench.root),
-        project=bench.opened,
-        methods=names(),
-        samples=["thermostat", "migraine"],
-    )
 
 
 # Projects
@@ -79,14 +38,7 @@ def _session(bench: Workbench) -> SessionView:
 async def projects(call: Call) -> Answer:
     """The logs, those changed last first."""
     query = call.query(PageQuery)
-    bench = bench_of(call)
-    found = bench.projects.all()
-    ids = [project.id for project in found]
-    start = ids.index(query.cursor) + 1 if query.cursor in ids else 0
-    shown = found[start : start + query.limit]
-    items = [_summary(bench, project) for project in shown]
-    has_more = start + len(items) < len(found)
-    return Answer(Page(items, items[-1].id if has_more else None))
+    return Answer(project_list(bench_of(call), query.cursor, query.limit))
 
 
 async def create_project(call: Call, body: ProjectRequest) -> Answer:
@@ -94,14 +46,14 @@ async def create_project(call: Call, body: ProjectRequest) -> Answer:
     bench = bench_of(call)
     project, is_new = await open_project(bench, body)
     location = (b"location", f"/v1/projects/{project.id}".encode())
-    return Answer(_view(bench, project), 201 if is_new else 200, (location, _etag(project)))
+    return Answer(project_view(bench, project), 201 if is_new else 200, (location, _etag(project)))
 
 
 async def project(call: Call) -> Answer:
     """One log."""
     bench = bench_of(call)
     found = bench.projects.project(call.params["id"])
-    return Answer(_view(bench, found), 200, (_etag(found),))
+    return Answer(project_view(bench, found), 200, (_etag(found),))
 
 
 async def delete_project(call: Call) -> Answer:
@@ -240,93 +192,21 @@ def _has_table(found: Project) -> bool:
 
 async def counts(call: Call) -> Answer:
     """Counts with all that a page needs to compute TL's rule."""
-    bench = bench_of(call)
-    counts_id = call.params["id"]
+    return Answer(await counts_view(bench_of(call), call.params["id"]))
+
+
+async def counts_view(bench: Workbench, counts_id: str) -> CountsView:
+    """Counts as pages get them."""
     found = bench.projects.of_counts(counts_id)
     is_current = found.counts == counts_id
-    view = await bench.compute(
-        lambda: bench.counted(counts_id).view(
-            found.id, found.mapping if is_current else None, found.order
-        )
+    mapping = found.mapping if is_current else None
+    return await bench.compute(
+        lambda: bench.counted(counts_id).view(found.id, mapping, found.order)
     )
-    return Answer(view)
-
-
-# Views
 
 
 def _etag(found: Project) -> tuple[bytes, bytes]:
     return (b"etag", f'"{etag_of(found)}"'.encode())
-
-
-def _view(bench: Workbench, found: Project) -> ProjectView:
-    """A project as pages get it."""
-    drafts = [
-        DraftSummary(
-            id=draft.id,
-            name=draft.name,
-            goal=draft.goal,
-            sentence=draft.sentence,
-            method=draft.method,
-            counts=draft.counts,
-            changed=draft.changed,
-        )
-        for draft in bench.projects.drafts(found.id)
-    ]
-    return ProjectView(
-        id=found.id,
-        name=found.name,
-        kind=found.kind,
-        bytes=found.bytes,
-        rows=found.rows,
-        sampled=found.sampled,
-        source=found.source.place,
-        columns=found.columns,
-        guess=found.guess or NO_GUESS,
-        mapping=found.mapping,
-        counts=found.counts,
-        order=found.order,
-        validation=found.validation,
-        drafts=drafts,
-        changed=found.changed,
-        etag=etag_of(found),
-    )
-
-
-def _summary(bench: Workbench, found: Project) -> ProjectSummary:
-    """A project in a list."""
-    drafts = bench.projects.drafts(found.id)
-    last = max(drafts, key=lambda draft: draft.changed, default=None)
-    verdict = last.verdicts[-1] if last is not None and last.verdicts else None
-    validation = found.validation
-    findings = [] if validation is None else validation.findings
-    return ProjectSummary(
-        id=found.id,
-        name=found.name,
-        kind=found.kind,
-        rows=found.rows,
-        states=found.num_states,
-        actions=found.num_actions,
-        counts=found.counts,
-        goal=None if last is None else last.sentence,
-        verdict=None if verdict is None else verdict.verdict,
-        gain=None if verdict is None else verdict.difference,
-        deployed=_deployed(bench, [name for draft in drafts for name in draft.deployed]),
-        changed=max([found.changed, *(draft.changed for draft in drafts)]),
-        findings=[FindingSummary(each.code, each.severity, each.message) for each in findings],
-    )
-
-
-def _deployed(bench: Workbench, places: list[str]) -> DeployedView | None:
-    """The policy that a draft was added to last, as it is served now."""
-    if not places:
-        return None
-    name = places[-1].rpartition("@")[0]
-    served = {view.name: view for view in bench.engine.policies()}
-    view = served.get(name)
-    if view is None:
-        return None
-    return DeployedView(name, view.settings.mode, view.alarm, view.settings.version)
 
 
 def now_text(bench: Workbench) -> str:

@@ -15,12 +15,8 @@ from pastwise.service.problems import Problem
 from pastwise.service.views import time_text
 from pastwise.workbench.projects import Draft, Project, new_id
 from pastwise.workbench.sources import Source, below, kind_of, uploaded, write_sample
-from pastwise.workbench.types import (
-    ColumnView,
-    GoalContent,
-    GuessView,
-    ProjectRequest,
-)
+from pastwise.workbench.types import GoalContent, ProjectRequest
+from pastwise.workbench.types_log import ColumnView, GuessView
 
 if TYPE_CHECKING:
     from pastwise.policy.learner import TransferLearner

@@ -31,11 +31,8 @@ from pastwise.policy.support import Support
 from pastwise.service.problems import Problem, ProblemPart, problem_of
 from pastwise.theory.learning import rule_interval
 from pastwise.workbench.counts import Cache, Counted
-from pastwise.workbench.types import (
-    GoalContent,
-    OrderView,
-    ValidationView,
-)
+from pastwise.workbench.types import GoalContent, OrderView
+from pastwise.workbench.types_log import ValidationView
 from pastwise.workbench.types_preview import (
     BehaviourView,
     ExplanationView,

@@ -25,17 +25,11 @@ from pastwise._files import replacing
 from pastwise.service.problems import Problem
 from pastwise.service.views import time_text
 from pastwise.workbench.sources import Source
-from pastwise.workbench.types import (
-    ColumnView,
-    GoalContent,
-    GuessView,
-    Mapping,
-    OrderView,
-    ValidationView,
-)
+from pastwise.workbench.types import GoalContent, OrderView
 from pastwise.workbench.types_drafts import (
     KeptVerdict,
 )
+from pastwise.workbench.types_log import ColumnView, GuessView, Mapping, ValidationView
 
 ID = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
 PROJECT = "project.json"

@@ -8,18 +8,15 @@ from pastwise.service.routes import OPERATIONS as SERVICE
 from pastwise.service.types import JobView, Page, VersionView
 from pastwise.workbench import handlers_drafts as on_drafts
 from pastwise.workbench import handlers_projects as on_projects
+from pastwise.workbench import handlers_session as on_session
 from pastwise.workbench.types import (
     CountsView,
-    DryRunQuery,
-    Mapping,
-    MappingView,
     OrderRequest,
     OrderView,
     ProjectRequest,
     ProjectSummary,
     ProjectView,
-    RowsQuery,
-    RowsView,
+    SessionQuery,
     SessionRequest,
     SessionView,
 )
@@ -35,6 +32,7 @@ from pastwise.workbench.types_drafts import (
     ProbeRequest,
     ProbeResult,
 )
+from pastwise.workbench.types_log import DryRunQuery, Mapping, MappingView, RowsQuery, RowsView
 from pastwise.workbench.types_preview import (
     ExplanationView,
     PreviewRequest,
@@ -51,7 +49,7 @@ SESSION = (
     Operation(
         "POST",
         "/v1/session",
-        on_projects.start_session,
+        on_session.start_session,
         "Exchange the key of the address for a cookie; a key works once.",
         role=None,
         rate=None,
@@ -63,8 +61,9 @@ SESSION = (
     Operation(
         "GET",
         "/v1/session",
-        on_projects.session,
-        "Look up what this workbench is.",
+        on_session.session,
+        "Look up what this workbench is, and what a page shows first.",
+        query=SessionQuery,
         answer=SessionView,
         is_policy_bound=False,
     ),

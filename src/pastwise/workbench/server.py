@@ -22,9 +22,7 @@ from pastwise.service.settings import ServerSettings
 from pastwise.workbench.app import Workbench
 from pastwise.workbench.opening import add_learner, open_project
 from pastwise.workbench.pages import Pages
-from pastwise.workbench.types import (
-    ProjectRequest,
-)
+from pastwise.workbench.types import ProjectRequest
 
 if TYPE_CHECKING:
     from pastwise.policy.learner import TransferLearner

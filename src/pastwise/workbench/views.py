@@ -1,0 +1,102 @@
+"""Projects as pages get them: in a list, and in full."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pastwise.service.types import Page
+from pastwise.workbench.projects import Project, etag_of
+from pastwise.workbench.types import (
+    DeployedView,
+    DraftSummary,
+    FindingSummary,
+    ProjectSummary,
+    ProjectView,
+)
+from pastwise.workbench.types_log import GuessView
+
+if TYPE_CHECKING:
+    from pastwise.workbench.app import Workbench
+
+NO_GUESS = GuessView([], [], [], None, None, 0.0, "The log is not at hand.")
+
+
+def project_list(bench: Workbench, cursor: str | None, limit: int) -> Page[ProjectSummary]:
+    """The logs, those changed last first."""
+    found = bench.projects.all()
+    ids = [project.id for project in found]
+    start = ids.index(cursor) + 1 if cursor in ids else 0
+    shown = found[start : start + limit]
+    items = [_summary(bench, project) for project in shown]
+    has_more = start + len(items) < len(found)
+    return Page(items, items[-1].id if has_more else None)
+
+
+def project_view(bench: Workbench, found: Project) -> ProjectView:
+    """A project as pages get it."""
+    drafts = [
+        DraftSummary(
+            id=draft.id,
+            name=draft.name,
+            goal=draft.goal,
+            sentence=draft.sentence,
+            method=draft.method,
+            counts=draft.counts,
+            changed=draft.changed,
+        )
+        for draft in bench.projects.drafts(found.id)
+    ]
+    return ProjectView(
+        id=found.id,
+        name=found.name,
+        kind=found.kind,
+        bytes=found.bytes,
+        rows=found.rows,
+        sampled=found.sampled,
+        source=found.source.place,
+        columns=found.columns,
+        guess=found.guess or NO_GUESS,
+        mapping=found.mapping,
+        counts=found.counts,
+        order=found.order,
+        validation=found.validation,
+        drafts=drafts,
+        changed=found.changed,
+        etag=etag_of(found),
+    )
+
+
+def _summary(bench: Workbench, found: Project) -> ProjectSummary:
+    """A project in a list."""
+    drafts = bench.projects.drafts(found.id)
+    last = max(drafts, key=lambda draft: draft.changed, default=None)
+    verdict = last.verdicts[-1] if last is not None and last.verdicts else None
+    validation = found.validation
+    findings = [] if validation is None else validation.findings
+    return ProjectSummary(
+        id=found.id,
+        name=found.name,
+        kind=found.kind,
+        rows=found.rows,
+        states=found.num_states,
+        actions=found.num_actions,
+        counts=found.counts,
+        goal=None if last is None else last.sentence,
+        verdict=None if verdict is None else verdict.verdict,
+        gain=None if verdict is None else verdict.difference,
+        deployed=_deployed(bench, [name for draft in drafts for name in draft.deployed]),
+        changed=max([found.changed, *(draft.changed for draft in drafts)]),
+        findings=[FindingSummary(each.code, each.severity, each.message) for each in findings],
+    )
+
+
+def _deployed(bench: Workbench, places: list[str]) -> DeployedView | None:
+    """The policy that a draft was added to last, as it is served now."""
+    if not places:
+        return None
+    name = places[-1].rpartition("@")[0]
+    served = {view.name: view for view in bench.engine.policies()}
+    view = served.get(name)
+    if view is None:
+        return None
+    return DeployedView(name, view.settings.mode, view.alarm, view.settings.version)
