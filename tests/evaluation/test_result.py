@@ -178,6 +178,7 @@ def test_the_plain_form_is_json_even_where_estimates_are_undefined() -> None:
         "visits_well_seen": 0.99,
         "well_seen": 5,
         "states_by_extrapolation": ["hot"],
+        "episodes": 12,
     }
     assert content["thresholds"] == {
         "level": 0.9,

@@ -160,10 +160,11 @@ def test_a_probe_finds_what_turns_advice_around(bench: InProcessBench, tmp_path:
     assert job["state"] == "done", job["problem"]
     result = msgspec.convert(job["result"], ProbeResult)
     severity, coin, nothing = result.items
-    assert severity.turns_around
+    assert 0 < severity.turned <= severity.compared
     assert severity.explains is not None
     assert severity.explains > 0.3
-    turned = {each.state: (each.before, each.action) for each in severity.advice}
+    turned = {each.state: (each.before, each.action) for each in severity.advice if each.turns}
+    assert len(turned) == severity.turned
     assert turned['["ill", "mild"]'] == ("wait", "treat")
     assert severity.verdict is not None
     assert coin.explains is not None
@@ -176,9 +177,14 @@ def test_a_probe_finds_what_turns_advice_around(bench: InProcessBench, tmp_path:
 
 def test_a_job_can_be_stopped_and_keeps_what_it_has(bench: InProcessBench, counts: str) -> None:
     draft = bench.draft(counts)
-    answer = bench.call("POST", f"/v1/drafts/{draft['id']}/evaluations", {"samples": 20_000})
+    body = {"samples": 20_000, "judge": WARM}
+    answer = bench.call("POST", f"/v1/drafts/{draft['id']}/evaluations", body)
     assert answer.status_code == 202
     address = answer.headers["location"]
+
+    # Whoever looks at the draft finds the job.
+    (running,) = bench.call("GET", f"/v1/drafts/{draft['id']}").json()["running"]
+    assert running == {"job": answer.json()["id"], "goal": WARM}
     deadline = time.monotonic() + 20
     while bench.call("GET", address).json()["partial"] is None and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -186,6 +192,13 @@ def test_a_job_can_be_stopped_and_keeps_what_it_has(bench: InProcessBench, count
     job = bench.call("GET", address, headers={"Prefer": "wait=20"}).json()
     assert job["state"] == "stopped"
     assert 40 <= job["result"]["samples"] < 20_000
+    found = draft
+    deadline = time.monotonic() + 20
+    while not found["verdicts"] and time.monotonic() < deadline:
+        found = bench.call("GET", f"/v1/drafts/{draft['id']}").json()
+        time.sleep(0.01)
+    assert found["running"] == []
+    assert [each["goal"] for each in found["verdicts"]] == [WARM]
 
 
 def test_a_job_needs_the_log_for_second_opinions(bench: InProcessBench) -> None:

@@ -139,6 +139,38 @@ def test_a_verdict_is_that_of_an_evaluation(bench: InProcessBench, counts: str) 
     assert found["overruled_by"] == []
 
 
+def test_another_goal_can_judge(bench: InProcessBench, counts: str) -> None:
+    cold = {"prefer": {"cold": 1}}
+    want = {"verdict": {"samples": 200, "judge": cold}}
+    found = preview(bench, counts, {"goal": COMFORT, "want": want})["verdict"]
+    expected = learned(COMFORT).evaluate_goals({"cold": pw.Goal.of(cold)}, samples=200)["cold"]
+    assert found["verdict"] == expected.verdict
+    assert found["verdict"]["logged"] == "worse"
+    assert found["values"]["new"]["mean"] == pytest.approx(expected.values["new"].mean)
+    want = {"verdict": {"samples": 200, "judge": {"prefer": {"cosy": 1}}}}
+    answer = bench.call("POST", f"/v1/counts/{counts}/preview", {"goal": COMFORT, "want": want})
+    assert answer.json()["errors"][0]["pointer"].startswith("/want/verdict/judge")
+
+
+def test_a_verdict_can_include_alternatives(bench: InProcessBench, counts: str) -> None:
+    want = {"verdict": {"samples": 40, "alternatives": True}}
+    found = preview(bench, counts, {"goal": COMFORT, "want": want})["verdict"]
+    assert set(found["alternatives"]) == {"TL_foresight", "FPD_learn"}
+    assert found["support"]["episodes"] == 40
+
+
+def test_ranges_are_those_of_the_reasons(bench: InProcessBench, counts: str) -> None:
+    want: dict[str, Any] = {"ranges": True, "explain": ["cool", "heat"]}
+    found = preview(bench, counts, {"goal": COMFORT, "want": want})
+    state = found["rule"]["states"].index("cool")
+    for place, action in enumerate(found["rule"]["actions"]):
+        reason = found["explain"]["actions"][action]
+        assert found["ranges"]["low"][state][place] == pytest.approx(reason["low"])
+        assert found["ranges"]["high"][state][place] == pytest.approx(reason["high"])
+    body = {"goal": COMFORT, "method": "FPD_learn", "want": {"ranges": True}}
+    assert preview(bench, counts, body)["ranges"] is None
+
+
 def test_equal_goals_have_equal_keys(bench: InProcessBench, counts: str) -> None:
     first = preview(bench, counts, {"goal": {"prefer": {"warm": 1, "cool": 2}}})
     same = preview(bench, counts, {"goal": {"prefer": {"cool": 2, "warm": 1}}})

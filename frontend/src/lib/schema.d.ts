@@ -151,6 +151,8 @@ export interface components {
             visits_well_seen: number;
             well_seen: number;
             states_by_extrapolation: string[];
+            /** @default null */
+            episodes: number | null;
         };
         /**
          * EstimateView
@@ -242,6 +244,10 @@ export interface components {
          *         explains : float
          *             How much of what was done the column explains next to the state, from 0 to 1: one minus the
          *             ratio of the remaining uncertainties.
+         *         advice : list
+         *             Of states with enough records: those where it turns around first, then the most frequent.
+         *         compared, turned : int
+         *             Number of states with enough records, and of those in which the advice turns around.
          *         problem : str, optional
          *             Why there is no policy with this column.
          */
@@ -250,7 +256,8 @@ export interface components {
             states: number;
             explains: number | null;
             advice: components["schemas"]["AdviceView"][];
-            turns_around: boolean;
+            compared: number;
+            turned: number;
             verdict: ("better" | "cannot tell" | "worse") | null;
             difference: components["schemas"]["IntervalView"] | null;
             /** @default null */
@@ -258,13 +265,23 @@ export interface components {
         };
         /**
          * AdviceView
-         * @description Where the advice turns around: what is most probable in a state, with and without.
+         * @description What is most probable in a state with one more column, and what it was without.
+         *
+         *         Attributes
+         *         ----------
+         *         p, p_before : float
+         *             Probability of each of the two, in its own rule.
+         *         turns : bool
+         *             Whether they differ.
          */
         AdviceView: {
             state: string;
+            records: number;
             action: string;
             p: number;
             before: string;
+            p_before: number;
+            turns: boolean;
         };
         /**
          * DecideRequest
@@ -1492,11 +1509,15 @@ export interface components {
          *             Keys of a state and of an action.
          *         rows : int
          *             Rows of the log to show behind each piece of evidence of the explanation.
+         *         ranges : bool
+         *             The 90 % range of each probability of the rule, where the method has one.
          */
         Wanted: {
             rule?: components["schemas"]["WantedRule"];
             /** @default true */
             support: boolean;
+            /** @default false */
+            ranges: boolean;
             /** @default false */
             visits: boolean;
             /** @default false */
@@ -1531,10 +1552,23 @@ export interface components {
         /**
          * WantedVerdict
          * @description A verdict from so many sampled models.
+         *
+         *         Attributes
+         *         ----------
+         *         judge : dict, optional
+         *             Another goal to judge the policy by; its own by default.
+         *         alternatives : bool
+         *             Compare with what other methods learn for the same goal as well.
          */
         WantedVerdict: {
             /** @default 200 */
             samples: number;
+            /** @default null */
+            judge: {
+                [key: string]: unknown;
+            } | null;
+            /** @default false */
+            alternatives: boolean;
         };
         /**
          * PreviewView
@@ -1555,6 +1589,8 @@ export interface components {
          *             Index of the state shown, and of the action.
          *         weak : list
          *             Indices of states shown whose rule rests on next to nothing.
+         *         most_states : int
+         *             Most states for which there is a verdict; with more, ``verdict`` is null.
          */
         PreviewView: {
             key: string;
@@ -1566,6 +1602,7 @@ export interface components {
             rule: components["schemas"]["RuleTable"];
             behaviour: components["schemas"]["BehaviourView"];
             support: components["schemas"]["SupportTable"] | null;
+            ranges: components["schemas"]["RangesView"] | null;
             visits: components["schemas"]["VisitsView"] | null;
             overview: components["schemas"]["OverviewTable"] | null;
             ideal: number[] | null;
@@ -1577,6 +1614,7 @@ export interface components {
             warnings: string[];
             explain: components["schemas"]["ExplanationView"] | null;
             verdict: components["schemas"]["VerdictView"] | null;
+            most_states: number;
         };
         /**
          * RuleTable
@@ -1604,6 +1642,14 @@ export interface components {
             similarity: number[];
             effective: number[];
             prior_share: number[];
+        };
+        /**
+         * RangesView
+         * @description 90 % ranges of the probabilities of the rule.
+         */
+        RangesView: {
+            low: number[][];
+            high: number[][];
         };
         /**
          * VisitsView
@@ -1840,6 +1886,8 @@ export interface components {
          *             The goal in words.
          *         verdicts : list
          *             Every verdict so far, the oldest first.
+         *         running : list
+         *             Verdicts under way.
          *         deployed : list of str
          *             Names of the policies that it was added to, with the version, such as ``room@3``.
          */
@@ -1858,11 +1906,21 @@ export interface components {
             changed: string;
             etag: string;
             verdicts: components["schemas"]["KeptVerdict"][];
+            running: components["schemas"]["RunningVerdict"][];
             deployed: string[];
         };
         /**
          * KeptVerdict
          * @description A verdict on a draft, against what was done.
+         *
+         *         Attributes
+         *         ----------
+         *         judge : str
+         *             The goal that it was judged by, in words.
+         *         goal : dict, optional
+         *             The same where it is not the draft's own goal.
+         *         overruled : bool
+         *             Whether the comparison is not fair.
          */
         KeptVerdict: {
             job: string;
@@ -1876,6 +1934,22 @@ export interface components {
             alarm: boolean;
             samples: number;
             judge: string;
+            /** @default null */
+            goal: {
+                [key: string]: unknown;
+            } | null;
+            /** @default false */
+            overruled: boolean;
+        };
+        /**
+         * RunningVerdict
+         * @description A job that judges a draft at the moment, by its own goal or by another one.
+         */
+        RunningVerdict: {
+            job: string;
+            goal: {
+                [key: string]: unknown;
+            } | null;
         };
         /**
          * DraftPatch
@@ -1909,7 +1983,7 @@ export interface components {
          *         judge : dict, optional
          *             Another goal to judge it by; its own by default.
          *         importance : bool
-         *             Second opinions from the episodes of the log as well.
+         *             Second opinions from the episodes of the log as well; they are by the draft's own goal.
          */
         DraftEvaluationRequest: {
             /** @default null */

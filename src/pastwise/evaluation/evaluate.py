@@ -250,7 +250,7 @@ def evaluate_rule(
         objections=found,
         margin=smallest,
         unit=_unit(log, episodes),
-        support=_support(decisions, support, log),
+        support=_support(decisions, support, log, episodes),
         measure=criterion.measure,
         horizon=criterion.horizon,
         design_effect=effect,
@@ -360,6 +360,7 @@ def _support(
     decisions: FloatArray,
     support: StateSupport,
     log: TransitionCounts,
+    episodes: EpisodeSummary | None,
     *,
     well_seen: int = 5,
     min_visits: float = 1e-3,
@@ -396,4 +397,5 @@ def _support(
         visits_well_seen=float(decisions[records >= well_seen].sum()),
         well_seen=well_seen,
         states_by_extrapolation=tuple(key_of(log.states.labels[i]) for i in extrapolated.tolist()),
+        episodes=None if episodes is None else episodes.number,
     )

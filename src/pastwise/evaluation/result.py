@@ -41,6 +41,8 @@ class EvaluationSupport:
         Number of records that make a pair well seen.
     states_by_extrapolation : tuple of str
         States that the rule visits and the log never left.
+    episodes : int, optional
+        Number of episodes of the log; None where it has none.
     """
 
     records: int
@@ -49,6 +51,7 @@ class EvaluationSupport:
     visits_well_seen: float
     well_seen: int
     states_by_extrapolation: tuple[str, ...]
+    episodes: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

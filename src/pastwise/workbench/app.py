@@ -24,6 +24,7 @@ from pastwise.workbench.preview import Previews
 from pastwise.workbench.projects import Projects
 from pastwise.workbench.reader import Reader
 from pastwise.workbench.session import Sessions
+from pastwise.workbench.types_drafts import RunningVerdict
 
 Result = TypeVar("Result")
 
@@ -60,6 +61,7 @@ class Workbench(Service):
         self.reader = Reader()
         self.turns = Turns()
         self.rows_behind = RowsBehind()
+        self.judging: dict[str, tuple[str, RunningVerdict]] = {}
         self._counted: Cache[Counted] = Cache(most=4)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="preview")
 

@@ -39,6 +39,7 @@ from pastwise.workbench.types_drafts import (
     ExplainQuery,
     KeptVerdict,
     ProbeRequest,
+    RunningVerdict,
 )
 from pastwise.workbench.types_preview import (
     PreviewRequest,
@@ -97,12 +98,12 @@ async def create_draft(call: Call, body: DraftRequest) -> Answer:
             changed=now,
         )
     )
-    return _answer(draft, 201)
+    return _answer(bench, draft, 201)
 
 
 async def draft(call: Call) -> Answer:
     """A saved policy."""
-    return _answer(_draft(call))
+    return _answer(bench_of(call), _draft(call))
 
 
 async def change_draft(call: Call, body: DraftPatch) -> Answer:
@@ -123,7 +124,7 @@ async def change_draft(call: Call, body: DraftPatch) -> Answer:
         members["sentence"] = learner.goal.describe()
         members["verdicts"] = []
         found = _matching(call)
-    return _answer(bench.projects.change(found, bench.clock(), **members))
+    return _answer(bench, bench.projects.change(found, bench.clock(), **members))
 
 
 async def delete_draft(call: Call) -> Answer:
@@ -145,13 +146,16 @@ def _matching(call: Call) -> Draft:
     return found
 
 
-def _answer(found: Draft, status: int = 200) -> Answer:
-    members = {name: getattr(found, name) for name in DraftView.__struct_fields__ if name != "etag"}
+def _answer(bench: Workbench, found: Draft, status: int = 200) -> Answer:
+    names = [name for name in DraftView.__struct_fields__ if name not in ("etag", "running")]
+    members = {name: getattr(found, name) for name in names}
+    running = [each for draft_id, each in bench.judging.values() if draft_id == found.id]
     etag = etag_of(found)
     headers: list[tuple[bytes, bytes]] = [(b"etag", f'"{etag}"'.encode())]
     if status == 201:
         headers.append((b"location", f"/v1/drafts/{found.id}".encode()))
-    return Answer(DraftView(**members, etag=etag), status, tuple(headers))
+    view = DraftView(**members, running=running, etag=etag)
+    return Answer(view, status, tuple(headers))
 
 
 async def _learned(
@@ -268,32 +272,38 @@ async def evaluate_draft(call: Call, body: DraftEvaluationRequest) -> Answer:
         arguments["log"] = project.source.file
     job_id = bench.jobs.submit("verdict", arguments, call.who)
     judge = found.sentence if body.judge is None else Goal.from_dict(body.judge).describe()
-    bench.in_background(_keep_verdict(bench, found.id, job_id, judge))
+    bench.judging[job_id] = (found.id, RunningVerdict(job_id, body.judge))
+    bench.in_background(_keep_verdict(bench, found.id, job_id, judge, body.judge))
     return await on_jobs.progress(call, job_id)
 
 
-async def _keep_verdict(bench: Workbench, draft_id: str, job_id: str, judge: str) -> None:
-    """Add the verdict of a job to those of its draft."""
+async def _keep_verdict(
+    bench: Workbench, draft_id: str, job_id: str, judge: str, goal: GoalContent | None
+) -> None:
+    """Add the verdict of a job to those of its draft; too few samples give none."""
     view = await bench.jobs.wait(job_id, on_jobs.LONGEST_JOB)
-    result = view.result
+    del bench.judging[job_id]
+    result: Any = view.result
     if result is None or view.problem is not None:
+        return
+    if result["samples"] < result["thresholds"]["min_samples"]:
         return
     try:
         found = bench.projects.draft(draft_id)
     except Problem:  # deleted in the meantime
         return
-    comparison: Any = result["comparisons"]
-    against = comparison["logged"]
+    against = result["comparisons"]["logged"]
     deciding = against["deciding"]
-    alarm: Any = result["alarm"]
     kept = KeptVerdict(
         job=job_id,
         at=now_text(bench),
         verdict="cannot tell" if result["overruled_by"] else against["verdict"],
         difference=(deciding["low"], deciding["high"]) if deciding["low"] is not None else None,
-        alarm=bool(alarm["raised"]),
-        samples=int(str(result["samples"])),
+        alarm=result["alarm"]["raised"],
+        samples=result["samples"],
         judge=judge,
+        goal=goal,
+        overruled=bool(result["overruled_by"]),
     )
     bench.projects.change(found, bench.clock(), verdicts=[*found.verdicts, kept])
 

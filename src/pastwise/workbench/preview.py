@@ -23,7 +23,7 @@ from pastwise.evaluation.evaluate import MAX_STATES
 from pastwise.evaluation.visits import expected_visits
 from pastwise.goals.goal import Goal
 from pastwise.methods.base import RECORDS
-from pastwise.methods.registry import names
+from pastwise.methods.registry import ALTERNATIVES, names
 from pastwise.policy.advice import WEAK
 from pastwise.policy.explanation import Explanation
 from pastwise.policy.learner import NOTHING_SERVES, TransferLearner
@@ -39,11 +39,13 @@ from pastwise.workbench.types_preview import (
     OverviewTable,
     PreviewRequest,
     PreviewView,
+    RangesView,
     RuleTable,
     SupportTable,
     VerdictView,
     VisitsView,
     WantedRule,
+    WantedVerdict,
 )
 
 DIGITS = 12
@@ -105,7 +107,7 @@ class Previews:
             clock.note("explain")
         verdict = None
         if want.verdict is not None:
-            verdict = evaluated(learner, want.verdict.samples, validation)
+            verdict = evaluated(learner, want.verdict, validation)
             clock.note("verdict")
 
         view = PreviewView(
@@ -121,6 +123,7 @@ class Previews:
             ),
             behaviour=BehaviourView(_cells(counted.behaviour, shown, columns)),
             support=_support(support, shown) if want.support else None,
+            ranges=_ranges(learner, shown, columns) if want.ranges else None,
             visits=None,
             overview=None,
             ideal=_ideal(learner, counted.states_in(order)) if want.ideal else None,
@@ -129,6 +132,7 @@ class Previews:
             warnings=[] if learner.serves_goal_ else [NOTHING_SERVES],
             explain=explanation,
             verdict=verdict,
+            most_states=MAX_STATES,
         )
         if want.visits and after is not None:
             view.visits = VisitsView(_rounded(before[shown]), _rounded(after[shown]))
@@ -204,15 +208,22 @@ def _sentence(explanation: Explanation, action: str | None) -> str:
 
 
 def evaluated(
-    learner: TransferLearner, samples: int, validation: ValidationView | None
+    learner: TransferLearner, wanted: WantedVerdict, validation: ValidationView | None
 ) -> VerdictView | None:
-    """A verdict from few samples; None where there are too many states to have one at once."""
+    """A verdict from few samples; None where there are too many states to have one."""
     if len(learner.counts_.states) > MAX_STATES:
         return None
+    options: dict[str, Any] = {"samples": wanted.samples, "threads": 1}
     try:
-        result = learner.evaluate(samples=samples, alternatives=(), threads=1)
+        if wanted.judge is not None:
+            goals = {"judge": Goal.from_dict(wanted.judge)}
+            result = learner.evaluate_goals(goals, **options)["judge"]
+        else:
+            alternatives = ALTERNATIVES if wanted.alternatives else ()
+            result = learner.evaluate(alternatives=alternatives, **options)
     except PastwiseError as error:
-        raise goal_problem(error) from None
+        pointer = "/goal" if wanted.judge is None else "/want/verdict/judge"
+        raise goal_problem(error, pointer) from None
     return verdict_view(result.to_dict(), validation)
 
 
@@ -306,6 +317,15 @@ def _support(support: Support, shown: IntArray) -> SupportTable:
         effective=_rounded(arrays.effective[shown]),
         prior_share=_rounded(arrays.prior_share[shown]),
     )
+
+
+def _ranges(learner: TransferLearner, shown: IntArray, columns: IntArray) -> RangesView | None:
+    """90 % ranges of the rule of the states shown; None where the method has none."""
+    if not learner.rests_on_similarity_:
+        return None
+    parts = learner.fitted_.plan().parts
+    low, high = rule_interval(parts[RECORDS], parts["prior"])
+    return RangesView(_cells(low, shown, columns), _cells(high, shown, columns))
 
 
 def _weak(

@@ -30,7 +30,7 @@ from pastwise.workbench.types_preview import (
 )
 
 MOST_ADVICE = 20
-"""States with other advice that are shown: a screen."""
+"""States whose advice is shown: a screen."""
 
 
 def probed(
@@ -71,7 +71,7 @@ def probed(
             deciding = result.comparisons["logged"].deciding
             item.difference = msgspec.convert(deciding.to_dict(), IntervalView)
     except PastwiseError as error:
-        return ProbeItem([column], 0, None, [], False, None, None, str(error))
+        return ProbeItem([column], 0, None, [], 0, 0, None, None, str(error))
     return item
 
 
@@ -144,6 +144,8 @@ def _compared(
     rule_before = base.fitted_.plan().rule
     actions = counts.actions.labels
     actions_before = base.counts_.actions.labels
+
+    # What is most probable in each state, the most frequent first.
     advice = []
     for index in np.argsort(-records.sum(axis=-1), kind="stable").tolist():
         origin = origins[index]
@@ -151,16 +153,26 @@ def _compared(
             continue
         best = int(rule[index].argmax())
         before = int(rule_before[origin].argmax())
-        if actions[best] != actions_before[before]:
-            state = key_of(counts.states.labels[index])
-            names = (key_of(actions[best]), key_of(actions_before[before]))
-            advice.append(AdviceView(state, names[0], float(rule[index, best]), names[1]))
+        of_state = AdviceView(
+            state=key_of(counts.states.labels[index]),
+            records=int(records[index].sum()),
+            action=key_of(actions[best]),
+            p=float(rule[index, best]),
+            before=key_of(actions_before[before]),
+            p_before=float(rule_before[origin, before]),
+            turns=actions[best] != actions_before[before],
+        )
+        advice.append(of_state)
+
+    turned = [each for each in advice if each.turns]
+    others = [each for each in advice if not each.turns]
     return ProbeItem(
         columns=[column],
         states=len(counts.states),
         explains=_explained(counts, origins),
-        advice=advice[:MOST_ADVICE],
-        turns_around=bool(advice),
+        advice=[*turned, *others][:MOST_ADVICE],
+        compared=len(advice),
+        turned=len(turned),
         verdict=None,
         difference=None,
     )

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from pastwise.errors import PastwiseError
 from pastwise.evaluation.result import Evaluation
 from pastwise.goals.goal import Goal
 from pastwise.logs.sql import EngineLimits, locked_down
@@ -101,10 +102,14 @@ def verdict(arguments: Verdict, control: Control) -> Result:
         result = evaluate(samples=samples, on_step=step)
 
         # Second opinions, from the episodes of the log.
-        if arguments.log is not None and not control.should_stop():
-            with _reading(arguments.log, control):
-                estimates = learner.estimates(arguments.log, result.horizon)
-            result = replace(result, estimates=estimates)
+        log = arguments.log if arguments.judge is None else None
+        if log is not None and not control.should_stop():
+            try:
+                with _reading(log, control):
+                    estimates = learner.estimates(log, result.horizon)
+                result = replace(result, estimates=estimates)
+            except PastwiseError as error:
+                messages.append(f"No second opinions: {error}")
         return shown(result)
 
 

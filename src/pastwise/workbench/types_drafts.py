@@ -33,7 +33,17 @@ class DraftPatch(Request):
 
 
 class KeptVerdict(View):
-    """A verdict on a draft, against what was done."""
+    """A verdict on a draft, against what was done.
+
+    Attributes
+    ----------
+    judge : str
+        The goal that it was judged by, in words.
+    goal : dict, optional
+        The same where it is not the draft's own goal.
+    overruled : bool
+        Whether the comparison is not fair.
+    """
 
     job: str
     at: str
@@ -42,6 +52,15 @@ class KeptVerdict(View):
     alarm: bool
     samples: int
     judge: str
+    goal: GoalContent | None = None
+    overruled: bool = False
+
+
+class RunningVerdict(View):
+    """A job that judges a draft at the moment, by its own goal or by another one."""
+
+    job: str
+    goal: GoalContent | None
 
 
 class DraftView(View):
@@ -53,6 +72,8 @@ class DraftView(View):
         The goal in words.
     verdicts : list
         Every verdict so far, the oldest first.
+    running : list
+        Verdicts under way.
     deployed : list of str
         Names of the policies that it was added to, with the version, such as ``room@3``.
     """
@@ -69,6 +90,7 @@ class DraftView(View):
     changed: str
     etag: str
     verdicts: list[KeptVerdict]
+    running: list[RunningVerdict]
     deployed: list[str]
 
 
@@ -107,7 +129,7 @@ class DraftEvaluationRequest(Request):
     judge : dict, optional
         Another goal to judge it by; its own by default.
     importance : bool
-        Second opinions from the episodes of the log as well.
+        Second opinions from the episodes of the log as well; they are by the draft's own goal.
     """
 
     judge: GoalContent | None = None
@@ -191,12 +213,23 @@ class ProbeRequest(Request):
 
 
 class AdviceView(View):
-    """Where the advice turns around: what is most probable in a state, with and without."""
+    """What is most probable in a state with one more column, and what it was without.
+
+    Attributes
+    ----------
+    p, p_before : float
+        Probability of each of the two, in its own rule.
+    turns : bool
+        Whether they differ.
+    """
 
     state: str
+    records: int
     action: str
     p: float
     before: str
+    p_before: float
+    turns: bool
 
 
 class ProbeItem(View):
@@ -207,6 +240,10 @@ class ProbeItem(View):
     explains : float
         How much of what was done the column explains next to the state, from 0 to 1: one minus the
         ratio of the remaining uncertainties.
+    advice : list
+        Of states with enough records: those where it turns around first, then the most frequent.
+    compared, turned : int
+        Number of states with enough records, and of those in which the advice turns around.
     problem : str, optional
         Why there is no policy with this column.
     """
@@ -215,7 +252,8 @@ class ProbeItem(View):
     states: int
     explains: float | None
     advice: list[AdviceView]
-    turns_around: bool
+    compared: int
+    turned: int
     verdict: Word | None
     difference: IntervalView | None
     problem: str | None = None

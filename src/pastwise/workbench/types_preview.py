@@ -19,9 +19,19 @@ class WantedRule(Request):
 
 
 class WantedVerdict(Request):
-    """A verdict from so many sampled models."""
+    """A verdict from so many sampled models.
+
+    Attributes
+    ----------
+    judge : dict, optional
+        Another goal to judge the policy by; its own by default.
+    alternatives : bool
+        Compare with what other methods learn for the same goal as well.
+    """
 
     samples: Samples = 200
+    judge: GoalContent | None = None
+    alternatives: bool = False
 
 
 class Wanted(Request):
@@ -33,10 +43,13 @@ class Wanted(Request):
         Keys of a state and of an action.
     rows : int
         Rows of the log to show behind each piece of evidence of the explanation.
+    ranges : bool
+        The 90 % range of each probability of the rule, where the method has one.
     """
 
     rule: WantedRule = field(default_factory=WantedRule)
     support: bool = True
+    ranges: bool = False
     visits: bool = False
     overview: bool = False
     ideal: bool = True
@@ -60,6 +73,13 @@ class RuleTable(View):
     actions: list[str]
     p: list[list[float]]
     of: int
+
+
+class RangesView(View):
+    """90 % ranges of the probabilities of the rule."""
+
+    low: list[list[float]]
+    high: list[list[float]]
 
 
 class BehaviourView(View):
@@ -218,6 +238,7 @@ class EvaluationSupportView(View):
     visits_well_seen: float
     well_seen: int
     states_by_extrapolation: list[str]
+    episodes: int | None = None
 
 
 class EstimateView(IntervalView):
@@ -290,6 +311,8 @@ class PreviewView(View):
         Index of the state shown, and of the action.
     weak : list
         Indices of states shown whose rule rests on next to nothing.
+    most_states : int
+        Most states for which there is a verdict; with more, ``verdict`` is null.
     """
 
     key: str
@@ -299,6 +322,7 @@ class PreviewView(View):
     rule: RuleTable
     behaviour: BehaviourView
     support: SupportTable | None
+    ranges: RangesView | None
     visits: VisitsView | None
     overview: OverviewTable | None
     ideal: list[float] | None
@@ -307,3 +331,4 @@ class PreviewView(View):
     warnings: list[str]
     explain: ExplanationView | None
     verdict: VerdictView | None
+    most_states: int

@@ -70,7 +70,9 @@ def _summary(bench: Workbench, found: Project) -> ProjectSummary:
     """A project in a list."""
     drafts = bench.projects.drafts(found.id)
     last = max(drafts, key=lambda draft: draft.changed, default=None)
-    verdict = last.verdicts[-1] if last is not None and last.verdicts else None
+    verdicts = [] if last is None else last.verdicts
+    by_own_goal = [each for each in verdicts if each.goal is None]
+    verdict = by_own_goal[-1] if by_own_goal else None
     validation = found.validation
     findings = [] if validation is None else validation.findings
     return ProjectSummary(
