@@ -1,0 +1,83 @@
+"""Every screen for every reader: axe, narrow windows, zoom, motion, forced colours."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.helpers.browser import NARROW, THEMES, WIDE, Visitor, overflow, violations
+
+VIEWS = ["#/home"]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_axe_finds_nothing_in_any_theme_or_width(visitor: Visitor, view: str) -> None:
+    page = visitor.open(view)
+    for width, height in (WIDE, NARROW):
+        page.set_viewport_size({"width": width, "height": height})
+        for theme in THEMES:
+            page.emulate_media(color_scheme=theme)
+            visitor.settle(page)
+            assert violations(page) == [], (width, theme)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_small_windows_and_large_letters_scroll_one_way(visitor: Visitor, view: str) -> None:
+    """At a zoom of 200 % a window of 1280 pixels has 640, at one of 400 % it has 320."""
+    page = visitor.open(view)
+    for width in (640, 320):
+        page.set_viewport_size({"width": width, "height": 640})
+        visitor.settle(page)
+        assert overflow(page) <= 0, width
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_nothing_moves_for_readers_who_want_no_motion(visitor: Visitor, view: str) -> None:
+    page = visitor.open(view)
+    moving = page.evaluate(
+        """[...document.querySelectorAll('*')].filter((element) => {
+            const style = getComputedStyle(element);
+            const seconds = (text) => Math.max(...text.split(',').map(parseFloat));
+            const longest = seconds(`${style.transitionDuration},${style.animationDuration}`);
+            return longest > 0.01;
+        }).map((element) => element.outerHTML.slice(0, 80))"""
+    )
+    assert moving == []
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_forced_colours_leave_the_content_visible(visitor: Visitor, view: str) -> None:
+    page = visitor.open(view)
+    page.emulate_media(forced_colors="active", color_scheme="dark")
+    visitor.settle(page)
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    assert violations(page, but="color-contrast") == []  # the system chose the colours
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_stop_of_the_tab_key_is_seen_and_named(visitor: Visitor, view: str) -> None:
+    """Focus goes once around the page without a trap; each stop has an outline and a name."""
+    page = visitor.open(view)
+    stops = []
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        stop = page.evaluate(
+            """() => {
+                const element = document.activeElement;
+                if (element === document.body) return null;
+                const style = getComputedStyle(element);
+                const isOutlined = style.outlineStyle !== 'none' && style.outlineWidth !== '0px';
+                const isShadowed = style.boxShadow !== 'none';
+                const box = element.getBoundingClientRect();
+                const isInside = box.bottom > 0 && box.top < innerHeight && box.width > 0;
+                return [element.outerHTML.slice(0, 120), isOutlined || isShadowed, isInside];
+            }"""
+        )
+        if stop is None or (stops and stop[0] == stops[0][0]):
+            break
+        stops.append(stop)
+    else:
+        pytest.fail("the Tab key does not come around")
+    assert len(stops) > 3
+    assert [html for html, is_outlined, _ in stops if not is_outlined] == []
+    assert [html for html, _, is_inside in stops if not is_inside] == []

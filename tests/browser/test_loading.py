@@ -1,0 +1,39 @@
+"""What a browser loads: few requests, all of them from this machine, under a strict policy."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers.browser import Visitor
+
+VIEWS = ["#/home"]
+MOST_REQUESTS = 8
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_first_load_takes_few_requests(visitor: Visitor, view: str) -> None:
+    page = visitor.new_page()
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(visitor.bench.url + view)
+    visitor.settle(page)
+    ours = [url for url in requests if not url.startswith("data:")]
+    assert len(ours) <= MOST_REQUESTS, ours
+
+
+def test_a_script_of_elsewhere_is_neither_loaded_nor_run(visitor: Visitor) -> None:
+    """The guard that all other tests rely on sees a violation of the policy."""
+    page = visitor.open("#/home")
+    page.evaluate(
+        """() => {
+            const image = document.createElement("img");
+            image.src = "http://elsewhere.invalid/pixel.png";
+            document.body.append(image);
+        }"""
+    )
+    page.wait_for_timeout(200)
+    assert any("Content Security Policy" in fault for fault in visitor.faults)
+    visitor.expect_fault("Content Security Policy|request to another host")
+    with pytest.raises(Exception, match="TrustedHTML"):
+        page.evaluate("document.body.innerHTML = '<b>x</b>'")
+    visitor.expect_fault("TrustedHTML|Trusted")
