@@ -58,7 +58,7 @@ def test_forced_colours_leave_the_content_visible(visitor: Visitor, view: str) -
 def test_every_stop_of_the_tab_key_is_seen_and_named(visitor: Visitor, view: str) -> None:
     """Focus goes once around the page without a trap; each stop has an outline and a name."""
     page = visitor.open(view)
-    stops = []
+    stops: list[tuple[str, bool, bool]] = []
     for _ in range(200):
         page.keyboard.press("Tab")
         stop = page.evaluate(
