@@ -1,4 +1,6 @@
-"""Rules and supports of random goals by pastwise, as JSON on stdout, for `tl.test.ts`.
+"""Rules, supports and reasons of random goals by pastwise, as JSON on stdout.
+
+For `tl.test.ts` and `evidence.test.ts`.
 
     python random_goals.py [GOALS]
 
@@ -108,6 +110,7 @@ def case(rng: np.random.Generator, counted: Counted, order: OrderView) -> dict[s
         "similarity": support.similarity[states].tolist(),
         "effective": support.effective[states].tolist(),
         "priorShare": support.prior_share[states].tolist(),
+        "explained": learner.explain(str(rng.choice(counted.state_keys))).to_dict(),
     }
 
 

@@ -219,12 +219,18 @@ export function forbiddenOf(goal: Goal, states: string[], actions: string[]): Ui
 }
 
 /** Similarity of a transition relative to the best one: 1 for what is wanted most. */
-export function similarityOf(ideal: Ideal, state: number, action: number, next: number): number {
+export function similarityOf(
+  ideal: Ideal,
+  state: number,
+  action: number,
+  next: number,
+  peak = peakOf(ideal),
+): number {
   const numActions = ideal.actions.length;
   if (ideal.forbidden[state * numActions + action] === 1) {
     return 0;
   }
-  return (ideal.next[next]! * ideal.actions[action]!) / peakOf(ideal);
+  return (ideal.next[next]! * ideal.actions[action]!) / peak;
 }
 
 /** The largest product of the ideal. */

@@ -56,6 +56,8 @@ export interface Wanted {
   overview?: boolean;
   ideal?: boolean;
   explain?: [state: string, action: string] | null;
+  /** Rows of the log behind each piece of evidence of the explanation. */
+  rows?: number;
   verdict?: { samples: number } | null;
 }
 
@@ -70,6 +72,7 @@ export type Overview = Schemas["OverviewTable"];
 export type Explanation = Schemas["ExplanationView"];
 export type Reason = Schemas["ReasonView"];
 export type Evidence = Schemas["EvidenceView"];
+export type EvidenceRow = Schemas["EvidenceRow"];
 export type Verdict = Schemas["VerdictView"];
 export type VerdictWord = Schemas["ComparisonView"]["verdict"];
 export type Interval = Schemas["IntervalView"];

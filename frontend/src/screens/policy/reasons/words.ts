@@ -1,0 +1,87 @@
+/** Reasons as sentences. */
+
+import { counted, int, listed, num, prob } from "../../../lib/format";
+import { labelName } from "../../../lib/goal";
+import type { Evidence, Reason } from "../../../lib/types";
+
+/** Part of a probability below which a piece of evidence is not mentioned. */
+const LEAST_SHARE = 0.01;
+
+/** Next states that a sentence names. */
+const MOST_NAMED = 3;
+
+/** "15 to comfortable", with the similarity where it is not that of what is wanted most. */
+function targetWords(each: Evidence): string {
+  const similarity = each.similarity / Math.max(1, each.records);
+  const words = `${int(each.records)} to ${labelName(each.next_state)}`;
+  return similarity < 0.995 ? `${words} (similarity ${num(similarity, 2)} each)` : words;
+}
+
+/** Number of records of an action in a state. */
+export function recordsOf(reason: Reason): number {
+  return reason.evidence.reduce((total, each) => total + each.records, 0);
+}
+
+/** "32 records of 27 episodes". */
+export function restsOn(reason: Reason, episodeColumn: string | null): string {
+  const records = counted(recordsOf(reason), "record");
+  if (reason.episodes === null || reason.episodes === undefined) {
+    return records;
+  }
+  const episodes = counted(reason.episodes, "episode");
+  return `${records} in ${episodes}${episodeColumn === null ? "" : ` (${episodeColumn})`}`;
+}
+
+/**
+ * Why TL gives an action its probability.
+ *
+ * @param isWeak - whether nothing that was done in the state serves the goal
+ */
+export function similaritySentence(
+  reason: Reason,
+  state: string,
+  action: string,
+  isWeak: boolean,
+): string {
+  const done = labelName(action);
+  const there = labelName(state);
+  const records = recordsOf(reason);
+  if (!reason.is_allowed) {
+    return "Never, because the goal forbids it: exactly 0, no matter what the log has.";
+  }
+  if (isWeak) {
+    return (
+      `Nothing that was done in ${there} led where you want to be. Every record counts the same, ` +
+      "next to nothing each, so the policy repeats what was done."
+    );
+  }
+  if (records === 0) {
+    return `${done} was never done in ${there}; only the prior speaks for it.`;
+  }
+  const carrying = reason.evidence.filter((each) => each.share >= LEAST_SHARE);
+  const times = records === 1 ? "once" : `${int(records)} times`;
+  if (carrying.length === 0) {
+    const isServing = reason.evidence.some((each) => each.similarity >= 0.01 * each.records);
+    return isServing
+      ? `It was done ${times} and led where you want to be, but other actions did so more often.`
+      : `It was done ${times} and never led where you want to be.`;
+  }
+  const named = carrying.slice(0, MOST_NAMED).map(targetWords);
+  if (carrying.length > MOST_NAMED) {
+    const rest = carrying.slice(MOST_NAMED);
+    const number = rest.reduce((total, each) => total + each.records, 0);
+    named.push(`${int(number)} to ${counted(rest.length, "other state")}`);
+  }
+  return `It was done ${times} here and led ${listed(named, named.length)}.`;
+}
+
+/** "0.46 to 0.74", or that both ends are next to nothing. */
+export function rangeWords(low: number, high: number): string {
+  if (high < 0.0005) {
+    return "below .001";
+  }
+  if (low > 0.9995) {
+    return "above .999";
+  }
+  return `${prob(low)} to ${prob(high)}`;
+}
