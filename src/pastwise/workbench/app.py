@@ -20,7 +20,7 @@ from pastwise.service.settings import ServerSettings
 from pastwise.service.tokens import Holder
 from pastwise.workbench.counts import Cache, Counted
 from pastwise.workbench.evidence import RowsBehind
-from pastwise.workbench.preview import Previews
+from pastwise.workbench.preview import Previews, warm_up
 from pastwise.workbench.projects import Projects
 from pastwise.workbench.reader import Reader
 from pastwise.workbench.session import Sessions
@@ -78,9 +78,10 @@ class Workbench(Service):
         self.in_background(self._warm_up())
 
     async def _warm_up(self) -> None:
-        """Start the process that reads logs, so that the first log need not wait for it."""
+        """Prepare what the first log and the first verdict would have to wait for."""
         with suppress(Problem):  # who opens a log gets the reason
             await self.reader.ask("ready")
+        await asyncio.to_thread(warm_up)
 
     async def stop(self) -> None:
         """Stop everything."""

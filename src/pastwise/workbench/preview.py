@@ -16,7 +16,8 @@ import msgspec
 import numpy as np
 
 from pastwise._numerics.arrays import FloatArray, IntArray
-from pastwise.data.space import key_of
+from pastwise.data.counts import TransitionCounts
+from pastwise.data.space import Space, key_of
 from pastwise.errors import GoalError, PastwiseError
 from pastwise.evaluation.criterion import Criterion
 from pastwise.evaluation.evaluate import MAX_STATES
@@ -145,6 +146,15 @@ class Previews:
         clock.note("table")
         view.ms = clock.parts
         return view
+
+
+def warm_up() -> None:
+    """Judge a tiny policy, so that what verdicts import and compile is there for the first one."""
+    states = Space(["low", "high"])
+    actions = Space(["wait", "act"])
+    log = TransitionCounts.from_records([0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0], states, actions)
+    learner = TransferLearner(Goal(prefer={"high": 1.0}), method="TL").fit_counts(log)
+    learner.evaluate(samples=40, alternatives=(), threads=1)
 
 
 # Parts of a preview.
