@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import msgspec
 
 from pastwise.logs.read import read_log
@@ -71,3 +74,13 @@ class InProcessBench(InProcess):
         assert answer.status_code == 201, answer.text
         draft: dict[str, Any] = answer.json()
         return draft
+
+
+@contextmanager
+def session(address: str) -> Iterator[httpx.Client]:
+    """A client with the cookie that the key of an address opens."""
+    base, _, key = address.partition("/#key=")
+    with httpx.Client(base_url=base) as client:
+        answer = client.post("/v1/session", json={"key": key})
+        assert answer.status_code == 201, answer.text
+        yield client

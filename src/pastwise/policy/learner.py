@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from numbers import Real
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,9 @@ from pastwise.theory.learning import (
     state_support,
 )
 from pastwise.theory.similarity import Divergence, Similarity, kl_divergence
+
+if TYPE_CHECKING:
+    from pastwise.workbench.notebook import OpenWorkbench
 
 NOTHING_SERVES = (
     "no record leads to anything that the goal wants, so the log cannot show how to reach it; "
@@ -985,6 +988,36 @@ class TransferLearner:
         return episode_estimates(
             episodes, judged, score, horizon, terminal=own.terminal, options=options
         )
+
+    def workbench(
+        self,
+        *,
+        name: str = "learner",
+        data: str | Path | None = None,
+        port: int = 0,
+        browser: bool = True,
+    ) -> OpenWorkbench:
+        """Open the workbench on what was learned: goal and policy, trust, comparison, deployment.
+
+        It runs in a thread of this process until ``close()`` of what is returned is called, or the
+        process ends. Needs ``pip install 'pastwise[workbench]'``.
+
+        Parameters
+        ----------
+        name : str
+            What the page calls the log.
+        data : path, optional
+            Folder for what is saved on the page; by default a temporary one.
+        port : int
+            Port on this machine; 0 takes a free one.
+        browser : bool
+            Open a browser. Notebooks show what is returned as a link as well.
+        """
+        # The workbench is built on learners, so it is looked up when somebody wants to see it.
+        from pastwise.workbench.notebook import OpenWorkbench
+
+        folder = None if data is None else Path(data)
+        return OpenWorkbench(self, name=name, data=folder, port=port, browser=browser)
 
     def _same_labels(self, counts: TransitionCounts) -> TransitionCounts:
         """The counts over the policy's own labels; an unknown one is an error."""

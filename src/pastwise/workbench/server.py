@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import tempfile
-import threading
-import webbrowser
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from starlette.types import Receive, Scope, Send
 
 from pastwise._files import private_files
-from pastwise.errors import ParameterError, PastwiseError, ServiceError
+from pastwise.errors import ParameterError
 from pastwise.service.app import make_app
 from pastwise.service.journal import Journal
 from pastwise.service.problems import Problem
-from pastwise.service.server import DrainingServer, bound_socket, run, server_of
+from pastwise.service.server import bound_socket, run, server_of
 from pastwise.service.settings import ServerSettings
 from pastwise.workbench.app import Workbench
-from pastwise.workbench.opening import add_learner, open_project
+from pastwise.workbench.opening import open_project
 from pastwise.workbench.pages import Pages
 from pastwise.workbench.types import ProjectRequest
-
-if TYPE_CHECKING:
-    from pastwise.policy.learner import TransferLearner
-
 
 SAMPLE_ABOVE = 10
 """Requests a second that the journal has; a person who moves a slider makes sixty."""
@@ -76,7 +69,7 @@ def serve(
     settings = ServerSettings(data=data, port=port)
     listening = bound_socket(settings)
     settings = replace(settings, port=listening.getsockname()[1])
-    notes = _opened_journal(data)
+    notes = opened_journal(data)
     bench = Workbench(settings, root, Journal(notes, sample_above=SAMPLE_ABOVE))
 
     async def started() -> None:
@@ -98,73 +91,7 @@ def address_of(bench: Workbench) -> str:
     return f"{bench.settings.url}/#key={bench.sessions.new_key()}"
 
 
-def _opened_journal(data: Path) -> TextIO:
+def opened_journal(data: Path) -> TextIO:
     """The journal, in the folder of the data: the terminal has the address and nothing else."""
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
     return (data / "journal.jsonl").open("a", encoding="utf-8")
-
-
-class OpenWorkbench:
-    """A workbench that runs in a thread of this process, on what a learner has learned.
-
-    Attributes
-    ----------
-    url : str
-        The address of the page; it opens once.
-    """
-
-    def __init__(
-        self, learner: TransferLearner, *, name: str, data: Path | None, port: int, browser: bool
-    ) -> None:
-        self._folder = None
-        if data is None:
-            self._folder = tempfile.TemporaryDirectory(
-                prefix="pastwise-", ignore_cleanup_errors=True
-            )
-            data = Path(self._folder.name)
-        settings = ServerSettings(data=data, port=port)
-        listening = bound_socket(settings)
-        settings = replace(settings, port=listening.getsockname()[1])
-        self.url = ""
-        notes = _opened_journal(data)
-        journal = Journal(notes, sample_above=SAMPLE_ABOVE)
-        self._bench = Workbench(settings, Path.cwd(), journal)
-        self._server: DrainingServer = server_of(self._bench, Site(self._bench))
-        self._is_ready = threading.Event()
-        self._error: BaseException | None = None
-
-        def started() -> None:
-            project = add_learner(self._bench, learner, name)
-            self._bench.opened = project.id
-            self.url = address_of(self._bench)
-            self._is_ready.set()
-
-        def work() -> None:
-            try:
-                with notes:
-                    run(self._server, listening, started)
-            except BaseException as error:
-                self._error = error
-            finally:
-                self._is_ready.set()
-
-        self._thread = threading.Thread(target=work, name="pastwise workbench", daemon=True)
-        self._thread.start()
-        self._is_ready.wait()
-        if isinstance(self._error, PastwiseError):
-            raise self._error
-        if self._error is not None:
-            raise ServiceError(f"the workbench cannot start: {self._error}")
-        if browser:
-            webbrowser.open(self.url)
-
-    def close(self) -> None:
-        """Stop the workbench."""
-        self._server.should_exit = True
-        self._thread.join()
-        if self._folder is not None:
-            self._folder.cleanup()
-
-    def __repr__(self) -> str:
-        state = "open at" if self._thread.is_alive() else "closed; it was at"
-        return f"Workbench, {state} {self.url}"
