@@ -75,6 +75,18 @@ def test_remedy_of_many_numbers_cuts_them() -> None:
     assert 2 <= len(usable(log, {**columns, **remedy.patch}).states) <= 10
 
 
+def test_edges_that_the_log_decided_are_known() -> None:
+    degrees = [float(number % 20) for number in range(400)]
+    log = {"t": list(range(400)), "degrees": degrees, "do": ["x", "y", "x", "y", "z"] * 80}
+    columns: dict[str, Any] = {"state": "degrees", "action": "do", "time": "t"}
+    quarters = usable(log, {**columns, "bins": {"degrees": 4}})
+    assert quarters.bins == {"degrees": pytest.approx((5, 10, 15), abs=1)}
+    assert len(quarters.states) == 4
+    own = usable(log, {**columns, "bins": {"degrees": [7, 12]}})
+    assert own.bins == {"degrees": (7, 12)}
+    assert usable(log, columns).bins == {}
+
+
 def test_constant_actions_block_a_verdict() -> None:
     log = {**LOG, "do": ["x"] * 4 + ["y"] * 3}
     assert found_in(usable(log, COLUMNS), "action-constant").severity == "blocks-verdict"

@@ -4,6 +4,8 @@
  *     $effect(() => offer(states.map((state) => ({ icon: "goal", text: `State ${state}`, hint: "its rule", run }))));
  */
 
+import { untrack } from "svelte";
+
 import type { IconName } from "../parts/icons";
 
 export interface Command {
@@ -23,7 +25,8 @@ export function commands(): Command[] {
 
 /** Adds commands to the palette; returns how to remove them, as an effect does. */
 export function offer(added: Command[]): () => void {
-  offered = [...offered, added];
+  // An effect that offers must not follow what others offer.
+  offered = [...untrack(() => offered), added];
   return () => {
     offered = offered.filter((each) => each !== added);
   };

@@ -1326,6 +1326,8 @@ export interface components {
          *         ----------
          *         used, ends : int
          *             Rows that are transitions, and rows that are the last of their episode.
+         *         bins : dict
+         *             Edges by column, also of bins whose number was given, or chosen by the log.
          */
         ValidationView: {
             rows: number;
@@ -1336,6 +1338,10 @@ export interface components {
             states: components["schemas"]["StateCount"][];
             actions: components["schemas"]["ActionCount"][];
             findings: components["schemas"]["FindingView"][];
+            /** @default {} */
+            bins: {
+                [key: string]: number[];
+            };
         };
         /**
          * LeftOutView

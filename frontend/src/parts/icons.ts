@@ -14,6 +14,7 @@ export const ICONS = {
   equal: "M5 9c3-3 5 3 8 0s4-1 6 0M5 15c3-3 5 3 8 0s4-1 6 0",
   file: "M6 3h8l4 4v14H6zM14 3v4h4",
   goal: "M12 3v3M12 18v3M3 12h3M18 12h3M12 12m-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0",
+  grip: "M9 6h.1M15 6h.1M9 12h.1M15 12h.1M9 18h.1M15 18h.1",
   hash: "M9 4L7 20M17 4l-2 16M4 9h16M4 15h16",
   home: "M4 11l8-7l8 7v9h-5v-6H9v6H4z",
   info: "M12 12m-9 0a9 9 0 1 0 18 0a9 9 0 1 0 -18 0M12 11v5M12 8v.2",

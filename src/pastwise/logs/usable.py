@@ -7,7 +7,7 @@ for the first reason that applies, so the numbers add up to the rows of the log.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -81,6 +81,8 @@ class Usable:
         In the order of the learner.
     findings : tuple of Finding
         With severity and remedies.
+    bins : mapping
+        Edges by column, also of bins whose number was given, or chosen by the log.
     """
 
     rows: int
@@ -91,6 +93,7 @@ class Usable:
     states: tuple[StateRecords, ...]
     actions: tuple[ActionRecords, ...]
     findings: tuple[Finding, ...]
+    bins: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values by name, for JSON."""
@@ -139,6 +142,7 @@ def usable(table: Any, columns: Columns | Mapping[str, Any]) -> Usable:
         states=_states(reading.counts),
         actions=_actions(reading.counts),
         findings=findings,
+        bins=_edges(reading.columns),
     )
 
 
@@ -199,6 +203,11 @@ def _actions(counts: TransitionCounts) -> tuple[ActionRecords, ...]:
         ActionRecords(key_of(label), int(number))
         for label, number in zip(labels, records, strict=True)
     )
+
+
+def _edges(columns: Columns) -> dict[str, tuple[float, ...]]:
+    """Edges of the bins of each column that has them."""
+    return {name: each.edges for name, each in columns.bins.items() if isinstance(each, Bins)}
 
 
 # Remedies.

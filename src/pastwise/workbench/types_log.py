@@ -183,6 +183,8 @@ class ValidationView(View):
     ----------
     used, ends : int
         Rows that are transitions, and rows that are the last of their episode.
+    bins : dict
+        Edges by column, also of bins whose number was given, or chosen by the log.
     """
 
     rows: int
@@ -193,6 +195,7 @@ class ValidationView(View):
     states: list[StateCount]
     actions: list[ActionCount]
     findings: list[FindingView]
+    bins: dict[str, list[float]] = field(default_factory=dict)
 
 
 class MappingView(View):
