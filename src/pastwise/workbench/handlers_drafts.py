@@ -44,6 +44,7 @@ from pastwise.workbench.types_drafts import (
 from pastwise.workbench.types_preview import (
     PreviewRequest,
     PreviewView,
+    Wanted,
 )
 
 HTML = "text/html"
@@ -68,10 +69,19 @@ async def preview(call: Call, body: PreviewRequest) -> Answer:
 
     # Reading a log may take long: previews of other goals do not wait for it.
     who = call.holder.id
-    view = await bench.turns.take(who, lambda: bench.compute(work))
+    view = await bench.turns.take(f"{who} {_subject(want)}", lambda: bench.compute(work))
     if view.explain is not None and want.rows:
         await bench.rows_behind.add_to(view.explain, bench, counts_id, want.rows, who)
     return Answer(await bench.compute(lambda: msgspec.json.encode(view)))
+
+
+def _subject(want: Wanted) -> str:
+    """What a preview is about: parts of a page that show different things all get their answers."""
+    if want.rows:
+        return "rows"
+    if want.explain is not None:
+        return "reasons"
+    return "policy" if want.rule.states is None else "states"
 
 
 # Drafts

@@ -26,7 +26,7 @@ const ALWAYS = 0.999;
 const NAMES: Record<string, string> = {
   deviation: "standard deviation",
   example: "the past’s example",
-  borrowed: "from similar states and actions",
+  borrowed: "rests on other states and actions",
 };
 
 export function partName(name: string): string {

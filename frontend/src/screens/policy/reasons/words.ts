@@ -10,10 +10,10 @@ const LEAST_SHARE = 0.01;
 /** Next states that a sentence names. */
 const MOST_NAMED = 3;
 
-/** "15 to comfortable", with the similarity where it is not that of what is wanted most. */
+/** "15 led to comfortable", with the similarity where it is not that of what is wanted most. */
 function targetWords(each: Evidence): string {
   const similarity = each.similarity / Math.max(1, each.records);
-  const words = `${int(each.records)} to ${labelName(each.next_state)}`;
+  const words = `${int(each.records)} led to ${labelName(each.next_state)}`;
   return similarity < 0.995 ? `${words} (similarity ${num(similarity, 2)} each)` : words;
 }
 
@@ -22,14 +22,20 @@ export function recordsOf(reason: Reason): number {
   return reason.evidence.reduce((total, each) => total + each.records, 0);
 }
 
-/** "32 records of 27 episodes". */
-export function restsOn(reason: Reason, episodeColumn: string | null): string {
+/** "Rests on 32 records of heat in cool, from 27 episodes (day)." */
+export function restsOn(
+  reason: Reason,
+  state: string,
+  action: string,
+  episodeColumn: string | null,
+): string {
   const records = counted(recordsOf(reason), "record");
+  const sentence = `Rests on ${records} of ${labelName(action)} in ${labelName(state)}`;
   if (reason.episodes === null || reason.episodes === undefined) {
-    return records;
+    return `${sentence}.`;
   }
-  const episodes = counted(reason.episodes, "episode");
-  return `${records} in ${episodes}${episodeColumn === null ? "" : ` (${episodeColumn})`}`;
+  const column = episodeColumn === null ? "" : ` (${episodeColumn})`;
+  return `${sentence}, from ${counted(reason.episodes, "episode")}${column}.`;
 }
 
 /**
@@ -70,9 +76,9 @@ export function similaritySentence(
   if (carrying.length > MOST_NAMED) {
     const rest = carrying.slice(MOST_NAMED);
     const number = rest.reduce((total, each) => total + each.records, 0);
-    named.push(`${int(number)} to ${counted(rest.length, "other state")}`);
+    named.push(`${int(number)} led to ${counted(rest.length, "other state")}`);
   }
-  return `It was done ${times} here and led ${listed(named, named.length)}.`;
+  return `It was done ${times} here: ${listed(named, named.length)}.`;
 }
 
 /** "0.46 to 0.74", or that both ends are next to nothing. */
