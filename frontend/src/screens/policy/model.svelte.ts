@@ -30,8 +30,11 @@ const REST_MS = 400;
 /** Above this many states the verdict is computed on request. */
 export const VERDICT_STATES = 300;
 
-/** Milliseconds that a verdict may take for the service while a slider moves. */
-const QUICK_VERDICT_MS = 60;
+/**
+ * Milliseconds that a verdict may take while a slider moves: a planner's rule waits for it, that of
+ * similarity does not.
+ */
+const QUICK_MS = { planned: 60, similar: 400 };
 
 /** Models that a verdict is sampled from while a slider moves, and when it rests. */
 const FEW_SAMPLES = 200;
@@ -116,7 +119,8 @@ export class PolicyModel {
   // The verdict.
 
   #verdict: { key: string; verdict: Verdict } | null = $state.raw(null);
-  #verdictMs = 0;
+  /** Milliseconds of the last verdict with few samples; 0 until there was one. */
+  #fewMs = 0;
   /** Whether somebody asked for the verdict of a large system: key of the policy. */
   #wantedVerdict = $state.raw("");
   hasVerdictButton: boolean = $derived(this.states.length > VERDICT_STATES);
@@ -262,7 +266,9 @@ export class PolicyModel {
     const samples = question.request.want?.verdict?.samples;
     if (answer.verdict !== null && samples !== undefined) {
       this.#verdict = { key: question.key, verdict: answer.verdict };
-      this.#verdictMs = ((answer.ms.verdict ?? 0) * FEW_SAMPLES) / samples;
+    }
+    if (samples === FEW_SAMPLES) {
+      this.#fewMs = answer.ms.verdict ?? 0;
     }
     return answer;
   }
@@ -308,9 +314,8 @@ export class PolicyModel {
     if (counts === null) {
       return;
     }
-    const isQuick = this.states.length <= FEW_STATES || this.#verdictMs > 0;
-    const fits = isQuick && this.#verdictMs <= QUICK_VERDICT_MS;
-    let samples: number | null = fits ? FEW_SAMPLES : null;
+    const limit = this.#local.learned === null ? QUICK_MS.planned : QUICK_MS.similar;
+    let samples: number | null = this.#fewMs <= limit ? FEW_SAMPLES : null;
     if (isWhole) {
       samples = ALL_SAMPLES;
     }

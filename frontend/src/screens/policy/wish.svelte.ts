@@ -26,7 +26,10 @@ export class Wish {
 
   /** Made while a component is set up. */
   constructor() {
-    onDestroy(() => this.release());
+    onDestroy(() => {
+      clearTimeout(this.#timer);
+      this.#write();
+    });
   }
 
   /** Another goal while a slider moves. */
@@ -42,8 +45,11 @@ export class Wish {
   release(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#write();
-    this.#moving = null;
+    if (this.#write()) {
+      this.#moving = null;
+    } else {
+      this.#timer = setTimeout(() => this.release(), PAUSE_MS);
+    }
   }
 
   /** Another goal by a click; Back returns to the one before. */
@@ -52,9 +58,17 @@ export class Wish {
     update(withGoal(goal));
   }
 
-  #write(): void {
-    if (this.#moving !== null) {
-      update(withGoal(this.#moving), { replace: true });
+  /** Writes the moving goal to the address; false where the browser wants a pause first. */
+  #write(): boolean {
+    if (this.#moving === null) {
+      return true;
     }
+    const changes = withGoal(this.#moving);
+    try {
+      update(changes, { replace: true });
+    } catch {
+      return false;
+    }
+    return (address.query.g ?? null) === changes.g;
   }
 }

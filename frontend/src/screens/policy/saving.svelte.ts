@@ -1,0 +1,141 @@
+/**
+ * Saved policies of a log: drafts of the service.
+ *
+ * `d` of the address names the one that is open. Its goal and method are compared with those shown,
+ * so that the page can say that it was changed.
+ */
+
+import { address, update } from "../../lib/address.svelte";
+import { announce } from "../../lib/announce.svelte";
+import { Answer } from "../../lib/answer.svelte";
+import { asProblem, get, patch, path, post, type Problem, remove, send } from "../../lib/api";
+import { plainGoal, sameGoal, withGoal } from "../../lib/goal";
+import { refreshProjects } from "../../lib/projects.svelte";
+import type { Draft, DraftSummary, Project } from "../../lib/types";
+import type { PolicyModel } from "./model.svelte";
+
+export class Saving {
+  #project = new Answer((id: string, signal) => get<Project>(path`/v1/projects/${id}`, { signal }));
+  #model: PolicyModel;
+
+  /** Saved policies, the newest first; null until they are known. */
+  drafts: DraftSummary[] | null = $derived.by(() => {
+    const all = this.#project.value?.drafts ?? null;
+    return all === null
+      ? null
+      : [...all].sort((one, other) => other.changed.localeCompare(one.changed));
+  });
+  /** The one that is open. */
+  open: DraftSummary | null = $derived(
+    this.drafts?.find((draft) => draft.id === address.query.d) ?? null,
+  );
+  /** Whether the policy shown is not the one that was saved. */
+  isChanged: boolean = $derived.by(() => {
+    if (this.open === null) {
+      return false;
+    }
+    const isSame = sameGoal(plainGoal(this.open.goal), this.#model.goal);
+    return !isSame || this.open.method !== this.#model.method;
+  });
+  /** Whether a request that changes something is under way. */
+  isBusy = $state(false);
+  problem: Problem | null = $state.raw(null);
+
+  /** Made while a component is set up. */
+  constructor(model: PolicyModel) {
+    this.#model = model;
+    const log = address.log;
+    if (log !== null) {
+      this.#project.ask(log);
+    }
+
+    // A link that names a saved policy and no goal shows the goal of that policy.
+    $effect(() => {
+      const isBare = address.query.g === undefined && this.open !== null;
+      if (isBare) {
+        update(this.changesFor(this.open!), { replace: true });
+      }
+    });
+  }
+
+  /** The address of a saved policy. */
+  changesFor(draft: DraftSummary): Record<string, string | null> {
+    const method = draft.method === "TL" ? null : draft.method;
+    return { ...withGoal(plainGoal(draft.goal)), m: method, d: draft.id };
+  }
+
+  /** A name that no other saved policy has. */
+  freeName(name: string): string {
+    const taken = new Set(this.drafts?.map((draft) => draft.name));
+    let free = name;
+    for (let number = 2; taken.has(free); number += 1) {
+      free = `${name} ${number}`;
+    }
+    return free;
+  }
+
+  /** Saves the policy shown under a name; true if it was saved. */
+  async saveAs(name: string): Promise<boolean> {
+    const model = this.#model;
+    const counts = model.counts;
+    if (counts === null) {
+      return false;
+    }
+    model.wish.release();
+    return await this.#change(async () => {
+      const body = { name, goal: model.goal, method: model.method };
+      const draft = await post<Draft>(path`/v1/counts/${counts.id}/drafts`, body);
+      update({ d: draft.id });
+      announce(`Saved as ${name}.`);
+    });
+  }
+
+  /** Saves the policy shown in place of the one that is open. */
+  async save(): Promise<boolean> {
+    const open = this.open;
+    const model = this.#model;
+    if (open === null) {
+      return false;
+    }
+    model.wish.release();
+    return await this.#change(async () => {
+      const ifMatch = await this.#etag(open.id);
+      const body = { goal: model.goal, method: model.method };
+      await patch(path`/v1/drafts/${open.id}`, body, { ifMatch });
+      announce(`Saved ${open.name}.`);
+    });
+  }
+
+  async delete(draft: DraftSummary): Promise<boolean> {
+    return await this.#change(async () => {
+      const ifMatch = await this.#etag(draft.id);
+      await remove(path`/v1/drafts/${draft.id}`, { ifMatch });
+      if (address.query.d === draft.id) {
+        update({ d: null }, { replace: true });
+      }
+      announce(`Deleted ${draft.name}.`);
+    });
+  }
+
+  async #etag(id: string): Promise<string> {
+    const reply = await send<Draft>("GET", path`/v1/drafts/${id}`);
+    return reply.etag ?? `"${reply.data.etag}"`;
+  }
+
+  /** Makes a change, then asks for what there is now. */
+  async #change(work: () => Promise<void>): Promise<boolean> {
+    this.isBusy = true;
+    this.problem = null;
+    try {
+      await work();
+      return true;
+    } catch (error) {
+      this.problem = asProblem(error);
+      return false;
+    } finally {
+      this.isBusy = false;
+      this.#project.again();
+      refreshProjects();
+    }
+  }
+}
