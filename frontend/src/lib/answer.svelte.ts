@@ -9,7 +9,7 @@
  * of this.
  */
 
-import { onDestroy } from "svelte";
+import { onDestroy, untrack } from "svelte";
 
 import { asProblem, isAborted, type Problem } from "./api";
 import { onReturn } from "./connection.svelte";
@@ -67,7 +67,10 @@ export class Answer<Argument, Result> {
   /** Asks; a newer question takes the place of one that waits. */
   ask(argument: Argument): void {
     this.#asked = { argument };
-    if (this.phase === "rest") {
+
+    // An effect that asks must not follow the phase, or each answer would ask again.
+    const isAtRest = untrack(() => this.phase === "rest");
+    if (isAtRest) {
       this.phase = "quiet";
       this.#timers = [
         setTimeout(() => (this.phase = "skeleton"), SKELETON_MS),
