@@ -9,10 +9,12 @@ from typing import Any
 
 import httpx
 import msgspec
+import pytest
 
 from pastwise.logs.read import read_log
 from pastwise.service.journal import Journal
 from pastwise.workbench.app import Workbench
+from pastwise.workbench.pages import Pages
 from pastwise.workbench.projects import Project, new_id
 from pastwise.workbench.readings import columns_of, save_base
 from pastwise.workbench.server import Site
@@ -24,6 +26,11 @@ THERMOSTAT = SAMPLES / "thermostat.csv"
 COLUMNS = {"state": ["room"], "action": ["did"], "episode": "day", "time": "hour"}
 COMFORT: dict[str, Any] = {"prefer": {"comfortable": 1, "warm": 0.5}}
 """A goal for the thermostat."""
+
+
+needs_page = pytest.mark.skipif(
+    not Pages().is_built, reason="the page is not built: run make frontend, which needs Node"
+)
 
 
 class InProcessBench(InProcess):

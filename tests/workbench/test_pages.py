@@ -14,14 +14,11 @@ import httpx
 import pytest
 
 from pastwise.workbench.pages import STATIC, Pages
+from tests.helpers.workbenches import needs_page
 
 ROOT = Path(__file__).parents[2]
 BUDGET = 120 * 1024
 """Bytes of script and style that a browser loads, gzipped."""
-
-needs_page = pytest.mark.skipif(
-    not Pages().is_built, reason="the page is not built: run make frontend, which needs Node"
-)
 
 
 @pytest.fixture

@@ -7,9 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.helpers.workbenches import THERMOSTAT, session
+from tests.helpers.workbenches import THERMOSTAT, needs_page, session
 
 
+@needs_page
 def test_the_command_opens_a_log_and_ends_quietly(tmp_path: Path) -> None:
     log = tmp_path / "log.csv"
     log.write_bytes(THERMOSTAT.read_bytes())
@@ -34,6 +35,7 @@ def test_the_command_opens_a_log_and_ends_quietly(tmp_path: Path) -> None:
     assert (tmp_path / ".pastwise").stat().st_mode & 0o077 == 0
 
 
+@needs_page
 def test_a_missing_log_is_one_line(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pastwise", "workbench", str(tmp_path / "no.csv"), "--port=0"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)

@@ -69,6 +69,25 @@ def test_one_request_has_what_a_screen_begins_with(tmp_path: Path) -> None:
         assert start["projects"]["items"] == [listed]
 
 
+def test_a_session_outlasts_the_process(tmp_path: Path) -> None:
+    with InProcessBench(tmp_path) as bench:
+        headers = {"Cookie": cookie(bench)}
+        key = bench.bench.sessions.new_key()
+    file = tmp_path / "data" / "sessions"
+    assert file.stat().st_mode & 0o077 == 0
+    assert headers["Cookie"].partition("=")[2] not in file.read_text()
+
+    with InProcessBench(tmp_path) as bench:
+        assert bench.call("GET", "/v1/projects", token=None, headers=headers).status_code == 200
+        assert slug_of(opened(bench, key)) == "session-refused"
+
+    # A file that somebody spoiled is no session, and no failure.
+    file.write_text("spoiled\n")
+    with InProcessBench(tmp_path) as bench:
+        answer = bench.call("GET", "/v1/projects", token=None, headers=headers)
+        assert slug_of(answer) == "token-missing"
+
+
 def test_without_a_session_nothing_is_shown(bench: InProcessBench) -> None:
     assert slug_of(bench.call("GET", "/v1/projects", token=None)) == "token-missing"
     forged = {"Cookie": cookie(bench) + "x"}

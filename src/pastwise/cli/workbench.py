@@ -11,7 +11,7 @@ from pastwise.cli.output import print_text
 from pastwise.cli.serve import require_service
 
 
-@click.command(hidden=True)  # until its screens are there
+@click.command(hidden=True, short_help="Open a page on this machine, from a log to a policy.")
 @click.argument("log", type=File, required=False)
 @click.option(
     "--port",
@@ -43,8 +43,10 @@ def workbench(
     require_service("workbench")
     import webbrowser
 
+    from pastwise.workbench.pages import require_page
     from pastwise.workbench.server import serve
 
+    require_page()
     if root is None:
         root = Path.cwd() if log is None else log.absolute().parent
     if data is None:

@@ -187,7 +187,9 @@ class DrainingServer(uvicorn.Server):
                 signal.signal(number, handler)
 
 
-def bound_socket(settings: ServerSettings) -> socket.socket:
+def bound_socket(
+    settings: ServerSettings, choice: str = "address or port with --listen"
+) -> socket.socket:
     """The socket to listen on; port 0 takes a free one."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listening = socket.socket(family)
@@ -198,7 +200,7 @@ def bound_socket(settings: ServerSettings) -> socket.socket:
         listening.close()
         raise ParameterError(
             f"cannot listen on {settings.host}:{settings.port} ({error.strerror}); choose another "
-            "address or port with --listen"
+            f"{choice}"
         ) from None
     listening.set_inheritable(False)
     return listening

@@ -56,7 +56,7 @@ class Workbench(Service):
         super().__init__(settings, journal, clock)
         self.root = root.resolve()
         self.opened: str | None = None
-        self.sessions = Sessions()
+        self.sessions = Sessions(settings.data / "sessions")
         self.previews = Previews()
         self.reader = Reader()
         self.turns = Turns()

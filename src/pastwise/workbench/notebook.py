@@ -19,7 +19,13 @@ try:
     from pastwise.service.settings import ServerSettings
     from pastwise.workbench.app import Workbench
     from pastwise.workbench.opening import add_learner
-    from pastwise.workbench.server import SAMPLE_ABOVE, Site, address_of, opened_journal
+    from pastwise.workbench.server import (
+        OTHER_PORT,
+        SAMPLE_ABOVE,
+        Site,
+        address_of,
+        opened_journal,
+    )
 except ImportError as error:
     raise MissingDependencyError(
         f"the workbench needs {error.name}: pip install 'pastwise[workbench]'"
@@ -62,7 +68,7 @@ class OpenWorkbench:
 
         # The socket first: a port that is taken is the error of this call.
         settings = ServerSettings(data=data, port=port)
-        listening = bound_socket(settings)
+        listening = bound_socket(settings, OTHER_PORT)
         settings = replace(settings, port=listening.getsockname()[1])
         notes = opened_journal(data)
         journal = Journal(notes, sample_above=SAMPLE_ABOVE)

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from starlette.types import Receive, Scope, Send
 
+from pastwise.errors import MissingDependencyError
+
 STATIC = Path(__file__).parent / "static"
 
 POLICY = "; ".join(
@@ -53,7 +55,10 @@ CONTENT_TYPES = {
 ENCODINGS = {"br": ".br", "gzip": ".gz"}
 """Encodings of files that were compressed when the page was built, the best first."""
 
-NOT_BUILT = b"The page is not part of this installation. In a clone, build it with: make frontend\n"
+NOT_BUILT = (
+    "the page of the workbench is not part of this installation; in a clone, build it with: "
+    "make frontend"
+)
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,12 @@ class _File:
     headers: dict[str, str]
     body: bytes
     compressed: dict[str, bytes]
+
+
+def require_page() -> None:
+    """Say how to get the page where it is missing."""
+    if not Pages().is_built:
+        raise MissingDependencyError(NOT_BUILT)
 
 
 class Pages:
@@ -125,7 +136,8 @@ class Pages:
         if file is None:
             is_missing = path == "/"
             headers = SECURITY | {"content-type": CONTENT_TYPES[".txt"]}
-            return Page(503 if is_missing else 404, headers, NOT_BUILT if is_missing else b"")
+            body = f"{NOT_BUILT}\n".encode() if is_missing else b""
+            return Page(503 if is_missing else 404, headers, body)
         if file.headers["etag"] in known:
             return Page(304, file.headers, b"")
 

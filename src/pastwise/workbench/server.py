@@ -21,6 +21,9 @@ from pastwise.workbench.opening import open_project
 from pastwise.workbench.pages import Pages
 from pastwise.workbench.types import ProjectRequest
 
+OTHER_PORT = "port, such as 0 for any that is free"
+"""What to do where the port is in use."""
+
 SAMPLE_ABOVE = 10
 """Requests a second that the journal has; a person who moves a slider makes sixty."""
 
@@ -67,7 +70,7 @@ def serve(
         Called with the address, which has the key of the session.
     """
     settings = ServerSettings(data=data, port=port)
-    listening = bound_socket(settings)
+    listening = bound_socket(settings, OTHER_PORT)
     settings = replace(settings, port=listening.getsockname()[1])
     notes = opened_journal(data)
     bench = Workbench(settings, root, Journal(notes, sample_above=SAMPLE_ABOVE))

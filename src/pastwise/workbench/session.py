@@ -4,6 +4,10 @@
 page sends the key in a request of its own and gets a cookie that scripts cannot read and other
 sites cannot use. The key is then of no use any more, so an address in somebody's history opens
 nothing.
+
+A session outlasts the process, so that a page goes on after a restart: digests of the secrets are
+kept next to the data, which hold a token anyway. It ends with its browser, which forgets the
+cookie.
 """
 
 from __future__ import annotations
@@ -11,8 +15,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from collections.abc import Sequence
 from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
 
+from pastwise._files import private_files, replacing
 from pastwise.service.calls import JSON, OCTETS, Call
 from pastwise.service.problems import Problem
 from pastwise.service.tokens import Holder
@@ -26,12 +33,23 @@ BODY_KINDS = (JSON, OCTETS.encode())
 """Kinds of bodies that a form of another site cannot send."""
 
 
-class Sessions:
-    """Keys that wait for their browser, and the sessions that came of them."""
+MOST_SESSIONS = 100
+"""Sessions that are remembered, the newest: far more than one person has browsers."""
 
-    def __init__(self) -> None:
+
+class Sessions:
+    """Keys that wait for their browser, and the sessions that came of them.
+
+    Parameters
+    ----------
+    file : Path
+        Where digests of sessions are kept.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
         self._keys: set[bytes] = set()
-        self._sessions: set[bytes] = set()
+        self._sessions = _read(file)
 
     def new_key(self) -> str:
         """A key for one browser."""
@@ -50,7 +68,8 @@ class Sessions:
             )
         self._keys.discard(known)
         secret = secrets.token_urlsafe(32)
-        self._sessions.add(_digest(secret))
+        self._sessions = [*self._sessions, _digest(secret)][-MOST_SESSIONS:]
+        _write(self._file, self._sessions)
         return secret
 
     def holder(self, call: Call) -> Holder | None:
@@ -63,6 +82,19 @@ class Sessions:
             return None
         _require_kind(call)
         return HOLDER
+
+
+def _read(file: Path) -> list[bytes]:
+    """Digests of a file; none if there is no such file, or another one of that name."""
+    try:
+        return [bytes.fromhex(line) for line in file.read_text(encoding="ascii").split()]
+    except (OSError, ValueError):
+        return []
+
+
+def _write(file: Path, digests: Sequence[bytes]) -> None:
+    with private_files(), replacing(file) as temporary:
+        temporary.write_text("".join(f"{each.hex()}\n" for each in digests), encoding="ascii")
 
 
 def cookie_of(call: Call) -> str | None:
