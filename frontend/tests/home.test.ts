@@ -19,6 +19,9 @@ function project(changes: Partial<ProjectSummary>): ProjectSummary {
     deployed: null,
     changed: "2026-11-16T12:00:00Z",
     findings: [],
+    origin: "path",
+    drafts: 1,
+    jobs: [],
     ...changes,
   };
 }
@@ -42,6 +45,16 @@ test("what is most urgent comes first, and notes need no look", () => {
     ["b", "log"],
     ["a", "log"],
   ]);
+});
+
+test("what is under way comes last, with its progress and what it says so far", () => {
+  const job = { id: "job_1", kind: "verdict", done: 120, of: 2000, so_far: "better" } as const;
+  const projects = [project({ id: "a", jobs: [job] }), project({ id: "b", findings: [gap] })];
+  const needs = needsOf(projects);
+  expect(needs.map((need) => need.project.id)).toEqual(["b", "a"]);
+  expect(needs[1]?.job).toEqual(job);
+  expect(needs[1]?.step).toBe("trust");
+  expect(needs[1]?.text).toBe("120 of 2,000 models; so far better than what was done.");
 });
 
 test("a log with many findings does not crowd out the others", () => {

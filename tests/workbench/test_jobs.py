@@ -188,9 +188,20 @@ def test_a_job_can_be_stopped_and_keeps_what_it_has(bench: InProcessBench, count
     deadline = time.monotonic() + 20
     while bench.call("GET", address).json()["partial"] is None and time.monotonic() < deadline:
         time.sleep(0.02)
+
+    # So does whoever looks at the list of logs.
+    def jobs() -> list[dict[str, Any]]:
+        items = bench.call("GET", "/v1/projects").json()["items"]
+        return [job for each in items if each["id"] == draft["project"] for job in each["jobs"]]
+
+    (listed,) = jobs()
+    assert (listed["id"], listed["kind"]) == (running["job"], "verdict")
+    assert listed["done"] < listed["of"] == 20_000
+    assert listed["so_far"] in ("better", "worse", "cannot tell")
     bench.call("DELETE", address)
     job = bench.call("GET", address, headers={"Prefer": "wait=20"}).json()
     assert job["state"] == "stopped"
+    assert jobs() == []
     assert 40 <= job["result"]["samples"] < 20_000
     found = draft
     deadline = time.monotonic() + 20

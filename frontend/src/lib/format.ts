@@ -215,3 +215,8 @@ export function tickDigits(ticks: number[]): number {
   const step = Math.abs((ticks[1] ?? 1) - (ticks[0] ?? 0));
   return Math.max(0, Math.min(8, -Math.floor(Math.log10(step) + 1e-9)));
 }
+
+/** Text as the beginning of a sentence. */
+export function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1125,6 +1125,10 @@ export interface components {
          *
          *         Attributes
          *         ----------
+         *         origin : str
+         *             Where the log comes from; the copy of an upload is removed with the log.
+         *         drafts : int
+         *             Number of saved policies.
          *         counts : str, optional
          *             Id of the counts, so that a page can ask for them at once; null before the mapping.
          *         goal : str, optional
@@ -1149,6 +1153,10 @@ export interface components {
             deployed: components["schemas"]["DeployedView"] | null;
             changed: string;
             findings: components["schemas"]["FindingSummary"][];
+            /** @enum {unknown} */
+            origin: "learner" | "path" | "sample" | "upload";
+            drafts: number;
+            jobs: components["schemas"]["JobSummary"][];
         };
         /**
          * DeployedView
@@ -1170,6 +1178,25 @@ export interface components {
             /** @enum {unknown} */
             severity: "blocks-verdict" | "note" | "warn";
             message: string;
+        };
+        /**
+         * JobSummary
+         * @description Work on a log that is under way.
+         *
+         *         Attributes
+         *         ----------
+         *         done, of : int
+         *             How far it is: sampled models, or parts.
+         *         so_far : str, optional
+         *             What a verdict says by the models sampled so far.
+         */
+        JobSummary: {
+            id: string;
+            /** @enum {unknown} */
+            kind: "comparison" | "evaluate" | "export" | "learn" | "probe" | "replay" | "summarise" | "verdict";
+            done: number;
+            of: number | null;
+            so_far: ("better" | "cannot tell" | "worse") | null;
         };
         /**
          * ProjectView

@@ -33,6 +33,7 @@ type WithGoal<T> = Omit<T, "goal"> & { goal: Goal };
 
 export type Session = Schemas["SessionView"];
 export type ProjectSummary = Schemas["ProjectSummary"];
+export type JobSummary = Schemas["JobSummary"];
 export type FindingSummary = Schemas["FindingSummary"];
 export type Severity = FindingSummary["severity"];
 export type ColumnView = Schemas["ColumnView"];

@@ -18,6 +18,7 @@ from pastwise.service.openapi import openapi_document
 from pastwise.service.problems import Problem
 from pastwise.service.settings import ServerSettings
 from pastwise.service.tokens import Holder
+from pastwise.service.types import JobKind, JobView
 from pastwise.workbench.counts import Cache, Counted
 from pastwise.workbench.evidence import RowsBehind
 from pastwise.workbench.preview import Previews, warm_up
@@ -61,6 +62,7 @@ class Workbench(Service):
         self.reader = Reader()
         self.turns = Turns()
         self.rows_behind = RowsBehind()
+        self._project_of_job: dict[str, str] = {}
         self.judging: dict[str, tuple[str, RunningVerdict]] = {}
         self._counted: Cache[Counted] = Cache(most=4)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="preview")
@@ -100,6 +102,20 @@ class Workbench(Service):
     async def compute(self, function: Callable[[], Result]) -> Result:
         """Do something that takes milliseconds in the one thread for it."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, function)
+
+    def submit(self, kind: JobKind, arguments: dict[str, object], who: str, project_id: str) -> str:
+        """Start a job about a project, and return its id."""
+        job_id = self.jobs.submit(kind, arguments, who)
+        self._project_of_job[job_id] = project_id
+        return job_id
+
+    def jobs_of(self, project_id: str) -> list[JobView]:
+        """Jobs about a project that are under way."""
+        return [
+            job
+            for job in self.jobs.views()
+            if job.finished is None and self._project_of_job.get(job.id) == project_id
+        ]
 
     def counted(self, counts_id: str) -> Counted:
         """Counts, loaded if they are not in memory; in a thread."""

@@ -280,7 +280,7 @@ async def evaluate_draft(call: Call, body: DraftEvaluationRequest) -> Answer:
         if not project.source.file or project.counts != found.counts:
             raise Problem("nothing-to-learn", "Second opinions need the log, which is not at hand.")
         arguments["log"] = project.source.file
-    job_id = bench.jobs.submit("verdict", arguments, call.who)
+    job_id = bench.submit("verdict", arguments, call.who, found.project)
     judge = found.sentence if body.judge is None else Goal.from_dict(body.judge).describe()
     bench.judging[job_id] = (found.id, RunningVerdict(job_id, body.judge))
     bench.in_background(_keep_verdict(bench, found.id, job_id, judge, body.judge))
@@ -337,7 +337,8 @@ async def compare(call: Call, body: ComparisonRequest) -> Answer:
         "seed": body.seed,
         "blocking": _blocking(bench, drafts[0]),
     }
-    return await on_jobs.started(call, "comparison", arguments)
+    job_id = bench.submit("comparison", arguments, call.who, drafts[0].project)
+    return await on_jobs.progress(call, job_id)
 
 
 async def probe(call: Call, body: ProbeRequest) -> Answer:
@@ -357,7 +358,8 @@ async def probe(call: Call, body: ProbeRequest) -> Answer:
         "method": body.method,
         "samples": body.samples,
     }
-    return await on_jobs.started(call, "probe", arguments)
+    job_id = bench.submit("probe", arguments, call.who, project.id)
+    return await on_jobs.progress(call, job_id)
 
 
 def _policy(bench: Workbench, found: Draft) -> dict[str, Any]:

@@ -10,7 +10,6 @@ import shutil
 import stat
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
 
 from msgspec import Struct
 
@@ -18,7 +17,7 @@ from pastwise._files import replacing
 from pastwise.errors import MissingDependencyError, shown
 from pastwise.service.handlers_logs import require_log
 from pastwise.service.problems import Problem, ProblemPart
-from pastwise.workbench.types import Sample
+from pastwise.workbench.types import Origin, Sample
 
 KINDS = {
     ".csv": "csv",
@@ -49,7 +48,7 @@ class Source(Struct):
         Path of the file that is read; empty for a learner.
     """
 
-    kind: Literal["path", "sample", "upload", "learner"]
+    kind: Origin
     place: str
     file: str
 

@@ -11,11 +11,12 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from pastwise.service.types import STORABLE, Mode, Page, Request, Text, View
+from pastwise.service.types import STORABLE, JobKind, Mode, Page, Request, Text, View
 from pastwise.workbench.types_log import ColumnView, GuessView, Mapping, Severity, ValidationView
 
 Word = Literal["better", "worse", "cannot tell"]
 Sample = Literal["thermostat", "migraine"]
+Origin = Literal["path", "sample", "upload", "learner"]
 Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=STORABLE)]
 Samples = Annotated[int, Meta(ge=40, le=20_000)]
 Horizon = Annotated[int, Meta(ge=1, le=100_000)]
@@ -109,11 +110,33 @@ class DeployedView(View):
     version: int | None
 
 
+class JobSummary(View):
+    """Work on a log that is under way.
+
+    Attributes
+    ----------
+    done, of : int
+        How far it is: sampled models, or parts.
+    so_far : str, optional
+        What a verdict says by the models sampled so far.
+    """
+
+    id: str
+    kind: JobKind
+    done: int
+    of: int | None
+    so_far: Word | None
+
+
 class ProjectSummary(View):
     """A log in a list.
 
     Attributes
     ----------
+    origin : str
+        Where the log comes from; the copy of an upload is removed with the log.
+    drafts : int
+        Number of saved policies.
     counts : str, optional
         Id of the counts, so that a page can ask for them at once; null before the mapping.
     goal : str, optional
@@ -135,6 +158,9 @@ class ProjectSummary(View):
     deployed: DeployedView | None
     changed: str
     findings: list[FindingSummary]
+    origin: Origin
+    drafts: int
+    jobs: list[JobSummary]
 
 
 class OrderRequest(Request):

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pastwise.service.types import Page
+import msgspec
+
+from pastwise.service.types import JobView, Page, ProgressView
 from pastwise.workbench.projects import Project, etag_of
 from pastwise.workbench.types import (
     DeployedView,
     DraftSummary,
     FindingSummary,
+    JobSummary,
     ProjectSummary,
     ProjectView,
+    Word,
 )
 from pastwise.workbench.types_log import GuessView
+from pastwise.workbench.types_preview import VerdictView
 
 if TYPE_CHECKING:
     from pastwise.workbench.app import Workbench
@@ -89,7 +94,20 @@ def _summary(bench: Workbench, found: Project) -> ProjectSummary:
         deployed=_deployed(bench, [name for draft in drafts for name in draft.deployed]),
         changed=max([found.changed, *(draft.changed for draft in drafts)]),
         findings=[FindingSummary(each.code, each.severity, each.message) for each in findings],
+        origin=found.source.kind,
+        drafts=len(drafts),
+        jobs=[_job(job) for job in bench.jobs_of(found.id)],
     )
+
+
+def _job(job: JobView) -> JobSummary:
+    """A job under way in one line."""
+    progress = job.progress or ProgressView(0)
+    so_far: Word | None = None
+    if job.kind == "verdict" and job.partial is not None:
+        verdict = msgspec.convert(job.partial, VerdictView)
+        so_far = "cannot tell" if verdict.overruled_by else verdict.verdict["logged"]
+    return JobSummary(job.id, job.kind, progress.done, progress.of, so_far)
 
 
 def _deployed(bench: Workbench, places: list[str]) -> DeployedView | None:

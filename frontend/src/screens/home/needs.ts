@@ -1,8 +1,8 @@
-/** What needs a look, over all logs, the most urgent first. */
+/** What needs a look, over all logs, the most urgent first; what is under way comes last. */
 
 import type { Step } from "../../lib/address.svelte";
-import { signed } from "../../lib/format";
-import type { FindingSummary, ProjectSummary } from "../../lib/types";
+import { int, sentence, signed } from "../../lib/format";
+import type { FindingSummary, JobSummary, ProjectSummary } from "../../lib/types";
 import type { IconName } from "../../parts/icons";
 import type { Tone } from "../../parts/tones";
 
@@ -13,6 +13,8 @@ export interface Need {
   icon: IconName;
   title: string;
   text: string;
+  /** What is under way, which can be stopped. */
+  job?: JobSummary;
 }
 
 /** Findings of one log that are listed; the log itself shows the rest. */
@@ -23,7 +25,8 @@ export function needsOf(projects: ProjectSummary[]): Need[] {
   const worse = projects.filter((each) => each.verdict === "worse").map(worseThanDone);
   const blocking = projects.flatMap((each) => findings(each, "blocks-verdict"));
   const warnings = projects.flatMap((each) => findings(each, "warn"));
-  return [...alarms, ...worse, ...blocking, ...warnings];
+  const underWay = projects.flatMap((each) => each.jobs.map((job) => working(each, job)));
+  return [...alarms, ...worse, ...blocking, ...warnings, ...underWay];
 }
 
 function alarm(project: ProjectSummary): Need {
@@ -59,6 +62,37 @@ function findings(project: ProjectSummary, severity: FindingSummary["severity"])
     tone: "unsure",
     icon: "info",
     title: isBlocking ? "the log cannot say which is better" : "a finding in the log",
-    text: finding.message,
+    text: `${sentence(finding.message)}.`,
   }));
+}
+
+/** Jobs in words, and the step that shows them. */
+const WORK: Partial<Record<JobSummary["kind"], { step: Step; title: string; unit: string }>> = {
+  verdict: { step: "trust", title: "a verdict is under way", unit: "models" },
+  comparison: { step: "compare", title: "a comparison is under way", unit: "models" },
+  probe: { step: "trust", title: "more columns are being tried", unit: "columns" },
+};
+
+function working(project: ProjectSummary, job: JobSummary): Need {
+  const work = WORK[job.kind] ?? { step: "log", title: "work is under way", unit: "parts" };
+  const progress =
+    job.of === null ? "Just started" : `${int(job.done)} of ${int(job.of)} ${work.unit}`;
+  return {
+    project,
+    step: work.step,
+    tone: "plain",
+    icon: "clock",
+    title: work.title,
+    text: `${progress}${soFar(job)}.`,
+    job,
+  };
+}
+
+/** What the models so far say. */
+function soFar(job: JobSummary): string {
+  if (job.so_far === null) {
+    return "";
+  }
+  const isSure = job.so_far !== "cannot tell";
+  return isSure ? `; so far ${job.so_far} than what was done` : "; so far they cannot tell";
 }
