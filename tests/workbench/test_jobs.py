@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import pastwise as pw
+from pastwise.workbench.comparisons import compared
 from pastwise.workbench.types_drafts import (
     ComparisonResult,
     ProbeResult,
@@ -109,6 +110,9 @@ def test_policies_are_compared_by_goals(bench: InProcessBench, counts: str) -> N
             evaluation = learned(own).evaluate_goals({"it": pw.Goal(**judged_by)}, samples=200)
             expected = evaluation["it"].values["new"]
             assert goal.values[draft["id"]].mean == pytest.approx(expected.mean)
+            deciding = evaluation["it"].comparisons["logged"].deciding
+            assert goal.differences[draft["id"]].low == pytest.approx(deciding.low)
+            assert (draft["id"] in goal.alarms) == bool(evaluation["it"].alarm)
         assert {"logged", "random", "optimum"} <= set(goal.values)
         pair = goal.pairs[0]
         assert (pair.a, pair.b) == (comfort["id"], warm["id"])
@@ -116,6 +120,21 @@ def test_policies_are_compared_by_goals(bench: InProcessBench, counts: str) -> N
         difference = float(means[0] or 0) - float(means[1] or 0)
         assert pair.mean == pytest.approx(difference, abs=1e-9)
     assert result.goals[1].pairs[0].verdict in ("worse", "cannot tell")
+
+
+def test_a_stopped_comparison_keeps_what_was_judged() -> None:
+    learners = {"comfort": learned(COMFORT), "warm": learned(WARM)}
+    judged: list[int] = []
+    result = compared(
+        learners,
+        [COMFORT, WARM],
+        samples=40,
+        on_step=lambda done, of: judged.append(done),
+        should_stop=lambda: judged[-1:] == [1],
+    )
+    assert judged[-1] == 1
+    assert [list(goal.differences) for goal in result.goals] == [["comfort"]]
+    assert compared(learners, [WARM], samples=40, should_stop=lambda: True).goals == []
 
 
 def test_what_cannot_be_compared_is_refused(bench: InProcessBench, counts: str) -> None:

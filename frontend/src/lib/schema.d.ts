@@ -195,6 +195,10 @@ export interface components {
          *             Of each draft by its id, and of the references ``logged``, ``random`` and ``optimum``.
          *         verdicts : dict
          *             Of each draft by its id, against what was done.
+         *         differences : dict
+         *             Of each draft to what was done: the intervals that decide.
+         *         alarms : list of str
+         *             Drafts for which negative transfer is likely.
          */
         GoalComparison: {
             goal: {
@@ -210,6 +214,10 @@ export interface components {
             verdicts: {
                 [key: string]: "better" | "cannot tell" | "worse";
             };
+            differences: {
+                [key: string]: components["schemas"]["IntervalView"];
+            };
+            alarms: string[];
             pairs: components["schemas"]["PairView"][];
             overruled_by: string[];
         };

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from pastwise._numerics.interval import Interval
 from pastwise.evaluation.evaluate import evaluate_rule
 from pastwise.evaluation.importance import LearnedRule
 from pastwise.evaluation.result import Evaluation
@@ -50,6 +51,8 @@ def compared(
         Called with the result so far after each goal.
     on_step : callable
         Called with the number of evaluations that are done, and of all.
+    should_stop : callable
+        True ends the comparison; policies that were judged by then are in the result.
     """
     names = list(learners)
     result = ComparisonResult(names, [], samples, [])
@@ -59,10 +62,12 @@ def compared(
         evaluations: dict[str, Evaluation] = {}
         for place, name in enumerate(names):
             if should_stop():
-                return result
+                break
             others = {other: learners[other] for other in names[place + 1 :]}
             evaluations[name] = _judged(learners[name], others, content, samples, seed, should_stop)
             on_step(len(result.goals) * len(names) + place + 1, total)
+        if not evaluations:
+            return result
         result.goals.append(_summary(content, evaluations, blocking))
         on_goal(result)
     return result
@@ -119,19 +124,24 @@ def _summary(
                 bounds = (deciding["mean"], deciding["low"], deciding["high"])
                 word: Verdict = "cannot tell" if blocking else comparison.verdict
                 pairs.append(PairView(name, other, *bounds, word))
+    against_logged = {name: each.comparisons["logged"] for name, each in evaluations.items()}
     return GoalComparison(
         goal=goal,
         sentence=Goal.from_dict(goal).describe(),
         measure=first.measure,
         horizon=first.horizon,
         margin=first.margin,
-        values={
-            name: msgspec.convert(value.to_dict(), IntervalView) for name, value in values.items()
-        },
+        values={name: _view(value) for name, value in values.items()},
         verdicts=dict(verdicts),
+        differences={name: _view(each.deciding) for name, each in against_logged.items()},
+        alarms=[name for name, each in evaluations.items() if each.alarm],
         pairs=pairs,
         overruled_by=overruled_by,
     )
+
+
+def _view(interval: Interval) -> IntervalView:
+    return msgspec.convert(interval.to_dict(), IntervalView)
 
 
 def _objections(evaluation: Evaluation) -> list[str]:

@@ -174,6 +174,10 @@ class GoalComparison(View):
         Of each draft by its id, and of the references ``logged``, ``random`` and ``optimum``.
     verdicts : dict
         Of each draft by its id, against what was done.
+    differences : dict
+        Of each draft to what was done: the intervals that decide.
+    alarms : list of str
+        Drafts for which negative transfer is likely.
     """
 
     goal: GoalContent
@@ -183,6 +187,8 @@ class GoalComparison(View):
     margin: float
     values: dict[str, IntervalView]
     verdicts: dict[str, Word]
+    differences: dict[str, IntervalView]
+    alarms: list[str]
     pairs: list[PairView]
     overruled_by: list[str]
 
