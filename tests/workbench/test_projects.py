@@ -161,7 +161,7 @@ def test_a_dry_run_changes_nothing(bench: InProcessBench, project: dict[str, Any
     assert answer.json()["counts"] is None
     validation = answer.json()["validation"]
     expected = json.loads(json.dumps(usable(THERMOSTAT, COLUMNS).to_dict()))
-    assert validation == expected
+    assert validation == {**expected, "sampled": None}
     assert (validation["rows"], validation["used"], validation["ends"]) == (480, 440, 40)
     assert bench.call("GET", f"/v1/projects/{project['id']}").json() == project
 
@@ -198,6 +198,25 @@ def test_a_mapping_that_cannot_be_is_refused(
     answer = mapped(bench, project["id"], columns)
     assert slug_of(answer) in ("invalid-value", "nothing-to-learn", "invalid-label")
     assert bench.call("GET", f"/v1/projects/{project['id']}").json()["counts"] is None
+
+
+def test_a_dry_run_reads_the_beginning_of_a_long_log(
+    bench: InProcessBench, project: dict[str, Any]
+) -> None:
+    # Ten days of twelve hours.
+    answer = mapped(bench, project["id"], COLUMNS, "?dry_run=true&first=120")
+    found = answer.json()["validation"]
+    assert (found["rows"], found["sampled"]) == (120, 120)
+    first = "".join(THERMOSTAT.read_text().splitlines(keepends=True)[:121])
+    (bench.root / "first.csv").write_text(first)
+    expected = usable(bench.root / "first.csv", COLUMNS).to_dict()
+    assert found["used"] == expected["used"]
+    assert found["states"] == [dict(each) for each in expected["states"]]
+
+    # A log that is no longer is read whole, and so is every log that is counted.
+    answer = mapped(bench, project["id"], COLUMNS, "?dry_run=true&first=480")
+    found = answer.json()["validation"]
+    assert (found["rows"], found["sampled"]) == (480, None)
 
 
 def test_a_mapping_is_counted(bench: InProcessBench) -> None:

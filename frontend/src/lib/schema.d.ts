@@ -1373,6 +1373,8 @@ export interface components {
             states: components["schemas"]["StateCount"][];
             actions: components["schemas"]["ActionCount"][];
             findings: components["schemas"]["FindingView"][];
+            /** @default null */
+            sampled: number | null;
             /** @default {} */
             bins: {
                 [key: string]: number[];
@@ -1859,10 +1861,17 @@ export interface components {
         /**
          * DryRunQuery
          * @description Whether to look only.
+         *
+         *         Attributes
+         *         ----------
+         *         first : int
+         *             Rows that a dry run reads; of the default number a page has the answer in about a second.
          */
         DryRunQuery: {
             /** @default false */
             dry_run: boolean;
+            /** @default 100000 */
+            first: number;
         };
         /**
          * MappingView

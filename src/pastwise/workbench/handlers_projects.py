@@ -108,27 +108,23 @@ def _mapping_of(text: str) -> Mapping:
 
 
 async def map_columns(call: Call, body: Mapping) -> Answer:
-    """Read a log by a mapping; unless it is a dry run, count it."""
-    is_dry = call.query(DryRunQuery).dry_run
+    """Read a log by a mapping and count it; a dry run reads the beginning of a long one."""
+    query = call.query(DryRunQuery)
     bench = bench_of(call)
     found = bench.projects.project(call.params["id"])
     if not _has_table(found):
         raise Problem("nothing-to-learn", "This project has counts and no table to read.")
     counts_id = new_id("cnt")
-    folder = bench.projects.folder(found.id)
-    target = folder / f"{counts_id}.safetensors"
+    task: dict[str, object] = {"file": found.source.file, "columns": arguments_of(body)}
     try:
-        result = await bench.reader.ask(
-            "use",
-            file=found.source.file,
-            columns=arguments_of(body),
-            save_to=None if is_dry else str(target),
-        )
+        if query.dry_run:
+            result = await bench.reader.ask("try_out", **task, first=query.first)
+            return Answer(MappingView(None, msgspec.convert(result, ValidationView)))
+        target = bench.projects.folder(found.id) / f"{counts_id}.safetensors"
+        result = await bench.reader.ask("use", **task, save_to=str(target))
     except Problem as problem:
         raise _with_pointers(problem, body) from None
     validation = msgspec.convert(result, ValidationView)
-    if is_dry:
-        return Answer(MappingView(None, validation))
 
     # An order that was chosen before stays as far as it names what there is.
     changed = bench.projects.change(

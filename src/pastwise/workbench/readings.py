@@ -25,15 +25,22 @@ from pastwise.logs.sql import EngineLimits, locked_down
 from pastwise.logs.usable import usable
 from pastwise.policy.file import load_counts
 from pastwise.policy.learner import TransferLearner
+from pastwise.workbench.beginnings import beginning_of
 
 
 @contextmanager
 def _locked(file: str) -> Iterator[None]:
     """Lock DuckDB down to one file; what does not fit into memory goes to a temporary folder."""
-    with tempfile.TemporaryDirectory(prefix="pastwise-") as folder, warnings.catch_warnings():
+    with _temporary_folder() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # findings say the same
-        with locked_down(EngineLimits((file,), spill_to=Path(folder))):
+        with locked_down(EngineLimits((file,), spill_to=folder)):
             yield
+
+
+@contextmanager
+def _temporary_folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="pastwise-") as folder:
+        yield Path(folder)
 
 
 def ready() -> dict[str, Any]:
@@ -59,26 +66,40 @@ def rows(
         return rows_of(file, mapped, offset, limit)
 
 
-def use(file: str, columns: dict[str, Any], save_to: str | None) -> object:
-    """What is usable of a table; with ``save_to``, count it as well."""
+def use(file: str, columns: dict[str, Any], save_to: str) -> object:
+    """What is usable of a table, which is counted as well."""
     with _locked(file):
         mapped = columns_of(columns)
         found = usable(file, mapped)
-        if save_to is not None:
-            save_base(read_log(file, mapped), save_to)
+        save_base(read_log(file, mapped), save_to)
         return found
 
 
+def try_out(file: str, columns: dict[str, Any], first: int) -> dict[str, Any]:
+    """What is usable of the first rows of a table."""
+    with _temporary_folder() as folder:
+        part = beginning_of(file, first, folder)
+        with _locked(part or file):
+            found = usable(part or file, columns_of(columns)).to_dict()
+    return {**found, "sampled": found["rows"] if part else None}
+
+
 def behind(
-    file: str, counts: str, state: str, limit: int
+    file: str, counts: str, state: str, limit: int, first: int = 200_000
 ) -> dict[str, dict[str, list[dict[str, Any]]]]:
-    """Rows behind the transitions of a state, by action and next state."""
+    """Rows behind the transitions of a state, by action and next state.
+
+    They are examples, so only the ``first`` rows of a log are searched: as many as are read in
+    about a second.
+    """
     _, columns = load_counts(counts)
     found: dict[str, dict[str, list[dict[str, Any]]]] = {}
     if columns is None:
         return found
-    with _locked(file):
-        rows = rows_behind(file, columns, state, limit=limit)
+    with _temporary_folder() as folder:
+        part = beginning_of(file, first, folder) or file
+        with _locked(part):
+            rows = rows_behind(part, columns, state, limit=limit)
     for each in rows:
         place = {"row": each.row, "episode": each.episode, "time": each.time}
         found.setdefault(each.action, {}).setdefault(each.next_state, []).append(place)
@@ -121,6 +142,7 @@ READINGS: dict[str, Callable[..., object]] = {
     "look": look,
     "rows": rows,
     "use": use,
+    "try_out": try_out,
     "behind": behind,
     "adopt": adopt,
 }

@@ -129,9 +129,16 @@ class RowsView(View):
 
 
 class DryRunQuery(Request):
-    """Whether to look only."""
+    """Whether to look only.
+
+    Attributes
+    ----------
+    first : int
+        Rows that a dry run reads; of the default number a page has the answer in about a second.
+    """
 
     dry_run: bool = False
+    first: Annotated[int, Meta(ge=1)] = 100_000
 
 
 class LeftOutView(View):
@@ -195,6 +202,7 @@ class ValidationView(View):
     states: list[StateCount]
     actions: list[ActionCount]
     findings: list[FindingView]
+    sampled: int | None = None
     bins: dict[str, list[float]] = field(default_factory=dict)
 
 
