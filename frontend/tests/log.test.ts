@@ -216,7 +216,7 @@ test("every code of the library's catalogue has a title", () => {
 
 test("breaks are said in a few words", () => {
   expect(breakWords({ break: "gap", by: "27h" })).toBe("27h later");
-  expect(breakWords({ break: "gap", by: 2 })).toBe("2 later");
+  expect(breakWords({ break: "gap", by: 2 })).toBe("a gap of 2");
   expect(breakWords({ break: "missing-next-state", by: null })).toBe("no next state");
   expect(breakWords({ break: "duplicate-time", by: null })).toBe("same time as another");
 });

@@ -198,7 +198,9 @@ export class LogModel {
     if (this.page.value?.offset !== offset) {
       this.page.ask({ offset, mapping: null });
     }
-    this.page.ask({ offset, mapping });
+    if (this.lack === null) {
+      this.page.ask({ offset, mapping });
+    }
   }
 
   #check(mapping: string | null): void {

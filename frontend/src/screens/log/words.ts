@@ -1,5 +1,6 @@
 /** Findings, breaks and sums in words. */
 
+import { Problem } from "../../lib/api";
 import { counted, int } from "../../lib/format";
 import type { Finding, Mapping, Rows, Severity, Validation } from "../../lib/types";
 import { followingOf } from "./mapping";
@@ -52,6 +53,19 @@ export function titleOf(code: string): string {
   return TITLES[code] ?? code;
 }
 
+/** What to do where the library names its parameters, in the words of this screen. */
+const FIXES: Record<string, string> = {
+  gap: "Such rows end a chain of records; allow longer gaps if they should not",
+  "continuous-column": "Cut it into bins, or make it a feature, from which states are learned",
+};
+
+/** A finding in two sentences: what was found, and what to do. */
+export function textOfFinding(finding: Finding): string {
+  const message = finding.message.replace(", by more than max_gap", "");
+  const fix = FIXES[finding.code] ?? finding.fix;
+  return `${sentence(message)} ${sentence(fix)}`;
+}
+
 /** Why rows are left out, as the end of "12 …". */
 const REASONS: Record<string, string> = {
   gap: "followed too late",
@@ -67,7 +81,7 @@ export function reasonOf(code: string): string {
 /** Why a row has no next state, in the few words of a cell. */
 export function breakWords(given: Break): string {
   if (given.break === "gap") {
-    return `${given.by ?? "too long"} later`;
+    return typeof given.by === "string" ? `${given.by} later` : `a gap of ${given.by ?? "?"}`;
   }
   const words: Record<string, string> = {
     "duplicate-time": "same time as another",
@@ -128,7 +142,23 @@ export function findingsNote(findings: Finding[]): string {
   if (findings.length === 0) {
     return "";
   }
-  return blocking === 0 ? "none of them stops you" : "no fair verdict from this log";
+  if (blocking > 0) {
+    return "no fair verdict from this log";
+  }
+  return findings.length === 1 ? "it does not stop you" : "none of them stops you";
+}
+
+/** What the library says against a mapping, in the words of this screen. */
+export function refusal(problem: Problem): Problem {
+  if (problem.status !== 422) {
+    return problem;
+  }
+  const parts = problem.errors.map(({ pointer, near }) => ({ pointer, near }));
+  const detail = problem.detail
+    .replace(/\bmax_gap\b/g, "the longest gap")
+    .replace(/\bhalf_life\b/g, "the half-life");
+  const title = "Nothing can be learned from it yet:";
+  return new Problem(problem.slug, title, sentence(detail), parts, problem.status);
 }
 
 /** A sentence with a capital and a full stop; the library's messages have neither. */
