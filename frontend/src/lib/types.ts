@@ -53,13 +53,14 @@ export type Counts = Schemas["CountsView"];
 export interface Wanted {
   rule?: Partial<Schemas["WantedRule"]>;
   support?: boolean;
+  ranges?: boolean;
   visits?: boolean;
   overview?: boolean;
   ideal?: boolean;
   explain?: [state: string, action: string] | null;
   /** Rows of the log behind each piece of evidence of the explanation. */
   rows?: number;
-  verdict?: { samples: number } | null;
+  verdict?: { samples: number; judge?: Goal | null; alternatives?: boolean } | null;
 }
 
 export interface PreviewRequest {

@@ -1,0 +1,185 @@
+/**
+ * The verdict in words: one of three, what overrules it, and which interval decided.
+ *
+ * Where the answer is *cannot tell*, no mean is shown anywhere, only intervals.
+ */
+
+import { int, num, pct, signed } from "../../lib/format";
+import type { Interval, Verdict, VerdictWord } from "../../lib/types";
+import type { IntervalRow } from "../../parts/Interval.svelte";
+
+/** Fewer samples give no verdict: none of them lies outside a 95 % interval. */
+export const FEWEST_SAMPLES = 40;
+
+const TONES: Record<VerdictWord, string> = {
+  better: "var(--good)",
+  worse: "var(--bad)",
+  "cannot tell": "var(--unsure)",
+};
+
+/** What a policy is compared with, in words. */
+const REFERENCES: Record<string, string> = {
+  logged: "what was done",
+  random: "random",
+};
+
+export interface Claim {
+  /** The word of the seal: that of the verdict, after everything that overrules it. */
+  word: VerdictWord;
+  title: string;
+  /** What follows the title: the other comparison, and the reason where it is unclear. */
+  because: string;
+}
+
+export function hasVerdict(verdict: Verdict): boolean {
+  return verdict.samples >= FEWEST_SAMPLES;
+}
+
+/** Whether findings or objections make the comparison unfair. */
+export function isOverruled(verdict: Verdict): boolean {
+  return verdict.overruled_by.length > 0;
+}
+
+/** The verdict against a reference, after everything that overrules it. */
+export function wordAgainst(verdict: Verdict, reference: string): VerdictWord {
+  const isClear = hasVerdict(verdict) && !isOverruled(verdict);
+  const word = verdict.comparisons[reference]?.verdict;
+  return isClear && word !== undefined ? word : "cannot tell";
+}
+
+/** Whether means are left out: they would suggest an answer that there is not. */
+export function hidesMeans(verdict: Verdict): boolean {
+  return wordAgainst(verdict, "logged") === "cannot tell";
+}
+
+export function claimOf(verdict: Verdict): Claim {
+  const word = wordAgainst(verdict, "logged");
+  const byTheLog = verdict.comparisons.logged?.by_the_log ?? "cannot tell";
+  if (!hasVerdict(verdict)) {
+    return {
+      word,
+      title: "No verdict from so few samples",
+      because: `There are ${int(verdict.samples)}; fewer than ${FEWEST_SAMPLES} give no verdict.`,
+    };
+  }
+  if (isOverruled(verdict)) {
+    const title = byTheLog === "cannot tell" ? "Cannot tell, and" : `${capital(byTheLog)} by the log, but`;
+    return { word, title: `${title} not a fair comparison`, because: againstRandom(verdict, byTheLog) };
+  }
+  if (word === "cannot tell") {
+    const because = `${whyUnclear(verdict)} ${againstRandom(verdict, word)}`;
+    return { word, title: "Cannot tell if it is better than what was done", because };
+  }
+  return { word, title: `${capital(word)} than what was done`, because: againstRandom(verdict, word) };
+}
+
+/** The comparison with acting at random, as what follows the first one. */
+function againstRandom(verdict: Verdict, first: VerdictWord): string {
+  const second = verdict.comparisons.random?.by_the_log ?? "cannot tell";
+  if (second === "cannot tell") {
+    return "Against acting at random: cannot tell.";
+  }
+  if (first === "cannot tell") {
+    return `${capital(second)} than acting at random.`;
+  }
+  return `${first === second ? "and" : "but"} ${second} than acting at random.`;
+}
+
+/** Why an interval decides nothing. */
+function whyUnclear(verdict: Verdict): string {
+  const deciding = verdict.comparisons.logged?.deciding;
+  const low = deciding?.low ?? -Infinity;
+  const high = deciding?.high ?? Infinity;
+  const margin = num(verdict.margin);
+  if (low >= -verdict.margin && high <= verdict.margin) {
+    return `Any difference is at most ${margin}, which does not count.`;
+  }
+  if (low > 0) {
+    return `Perhaps better, but not certainly by more than ${margin}.`;
+  }
+  if (high < 0) {
+    return `Perhaps worse, but not certainly by more than ${margin}.`;
+  }
+  return "The interval holds better and worse.";
+}
+
+/** Which interval decides, and what does not count. */
+export function decidingWords(verdict: Verdict): string {
+  const comparison = verdict.comparisons.logged;
+  if (comparison === undefined) {
+    return "";
+  }
+  const shown = percent(comparison.difference);
+  const deciding = percent(comparison.deciding);
+  const margin = `differences up to ${num(verdict.margin)} do not count`;
+  if (shown === deciding) {
+    return `The ${deciding} interval decides; ${margin}.`;
+  }
+  return `Bar: ${shown} interval. Thin line: the ${deciding} interval, which decides; ${margin}.`;
+}
+
+/** Rows of the differences: to what was done, to acting at random, and to others by their names. */
+export function differenceRows(verdict: Verdict): IntervalRow[] {
+  const rows = Object.entries(verdict.comparisons).map(([name, comparison]) => {
+    const word = wordAgainst(verdict, name);
+    const { difference, deciding } = comparison;
+    const row: IntervalRow = {
+      label: `Against ${REFERENCES[name] ?? name}`,
+      mean: difference.mean ?? 0,
+      low: difference.low ?? 0,
+      high: difference.high ?? 0,
+      tone: TONES[word],
+      strong: true,
+      hideMean: word === "cannot tell",
+    };
+    const isOther = deciding.level !== difference.level;
+    if (isOther && deciding.low !== null && deciding.high !== null) {
+      row.outer = [deciding.low, deciding.high];
+    }
+    return row;
+  });
+  return rows;
+}
+
+/** Half the length of an axis of differences with zero in its middle, at a round number. */
+export function reachOf(rows: IntervalRow[]): number {
+  const ends = rows.flatMap((row) => [row.low, row.high, ...(row.outer ?? [])]);
+  const most = Math.max(...ends.map(Math.abs), 1e-9);
+  const power = 10 ** Math.floor(Math.log10(most));
+  const factor = [1, 2, 4, 10].find((each) => each * power >= most * 1.02) ?? 20;
+  return Number((factor * power).toPrecision(3));
+}
+
+/** The alarm in words: against what, by how much, and how likely harm is. */
+export function alarmWords(verdict: Verdict): string {
+  const { alarm } = verdict;
+  const parts: string[] = [];
+  if (alarm.worse_than_logged) {
+    parts.push("By the log this policy would do worse than what was done.");
+  }
+  if (alarm.expected_difference < -alarm.limit) {
+    const size = num(-alarm.expected_difference);
+    parts.push(`It is expected to do worse than acting at random, by ${size}.`);
+  }
+  const chance = pct(alarm.chance_of_harm);
+  parts.push(`The chance that it loses more than ${num(alarm.harm)} against random is ${chance}.`);
+  return parts.join(" ");
+}
+
+/** All of it for screen readers. */
+export function spoken(verdict: Verdict): string {
+  const claim = claimOf(verdict);
+  const deciding = verdict.comparisons.logged?.deciding;
+  const isKnown = deciding?.low != null && deciding.high != null;
+  const interval = isKnown ? ` Difference ${signed(deciding.low)} to ${signed(deciding.high)}.` : "";
+  const alarm = verdict.alarm.raised ? " Alarm: negative transfer." : "";
+  return `${claim.title}. ${capital(claim.because)}${interval}${alarm}`;
+}
+
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function percent(interval: Interval): string {
+  return `${Number((100 * interval.level).toFixed(1))} %`;
+}

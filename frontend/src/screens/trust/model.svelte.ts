@@ -1,0 +1,312 @@
+/**
+ * The model of Trust: a policy, the goal that judges it, and what the log says.
+ *
+ *     small log      -> a preview has the verdict at once, of an unsaved goal as well
+ *     saved policy   -> a job, which also asks the episodes themselves, and is kept with the policy
+ *
+ * A job that runs already, or a verdict that is kept, is found again through the policy.
+ */
+
+import { untrack } from "svelte";
+
+import { address, update } from "../../lib/address.svelte";
+import { announce } from "../../lib/announce.svelte";
+import { Answer } from "../../lib/answer.svelte";
+import { asProblem, get, path, post, type Problem } from "../../lib/api";
+import { FollowedJob } from "../../lib/followed.svelte";
+import { goalName, sameGoal } from "../../lib/goal";
+import { preview } from "../../lib/preview";
+import { projectOf, refreshProjects } from "../../lib/projects.svelte";
+import type { Draft, Goal, Job, Preview, PreviewRequest, Project, Verdict } from "../../lib/types";
+import {
+  type Contender,
+  contenderKey,
+  contenderOf,
+  judgeOf,
+  judgesFor,
+  withDraft,
+} from "./choice";
+import { FEWEST_SAMPLES, spoken } from "./claim";
+
+/** Models that a verdict is sampled from: they fix an interval to about 1.5 % of its width. */
+const SAMPLES = 2000;
+
+/** Up to this many states a preview has the verdict within a second or so. */
+const AT_ONCE = 60;
+
+/** Up to this many states a saved policy is judged without being asked to. */
+const UNASKED = 300;
+
+/** States whose support is shown: a screen. */
+const SHOWN_STATES = 12;
+
+/** How often, and after how long, to look whether a verdict is among those of its policy. */
+const LOOKS = 8;
+const LOOK_MS = 150;
+
+interface Question {
+  key: string;
+  counts: string;
+  request: PreviewRequest;
+}
+
+export class TrustModel {
+  readonly project = new Answer((id: string, signal: AbortSignal) =>
+    get<Project>(path`/v1/projects/${id}`, { signal }),
+  );
+  readonly preview = new Answer((question: Question, signal: AbortSignal) =>
+    preview(question.counts, question.request, signal),
+  );
+  readonly drafts = new Answer((id: string, signal: AbortSignal) =>
+    get<Draft>(path`/v1/drafts/${id}`, { signal }),
+  );
+  readonly judging = new FollowedJob<Verdict>((job) => void this.#ended(job));
+
+  // What is looked at.
+
+  contender: Contender | null = $derived.by(() => {
+    const project = this.project.value;
+    return project === null ? null : contenderOf(address.query, project);
+  });
+  key: string = $derived(this.contender === null ? "" : contenderKey(this.contender));
+  judge = $derived.by(() => {
+    const contender = this.contender;
+    return contender === null ? null : judgeOf(address.query, contender, this.#saved);
+  });
+  judges = $derived.by(() => {
+    return this.contender === null ? [] : judgesFor(this.contender, this.#saved);
+  });
+  /** The saved policy with all of its verdicts; null for an unsaved goal. */
+  draft: Draft | null = $derived.by(() => {
+    const isThis = this.drafts.value?.id === this.contender?.draft?.id;
+    return isThis ? this.drafts.value : null;
+  });
+  /** Number of states; null until it is known. */
+  states: number | null = $derived.by(() => {
+    const listed = projectOf(address.log)?.states ?? this.project.value?.validation?.states.length;
+    return listed ?? this.policy?.rule.of ?? null;
+  });
+
+  // What the log says.
+
+  /** The policy's rule and support; of the goal that is shown, or of the one before. */
+  policy: Preview | null = $derived(this.preview.value);
+  isPolicyCurrent: boolean = $derived(this.preview.argument?.key === this.#questionKey);
+  /** Whether there are more states than a verdict can have; the limit is `policy.most_states`. */
+  hasTooManyStates: boolean = $derived(
+    this.policy !== null && this.states !== null && this.states > this.policy.most_states,
+  );
+  #newest: Verdict | null = $derived.by(() => this.#found());
+  #last: Verdict | null = null;
+  /** The newest verdict; see `isCurrent`. */
+  verdict: Verdict | null = $derived.by(() => {
+    this.#last = this.#newest ?? this.#last;
+    return this.#last;
+  });
+  /** Whether the verdict belongs to what is looked at. */
+  isCurrent: boolean = $derived(this.#newest !== null);
+
+  /** What went wrong with saving. */
+  saving: Problem | null = $state.raw(null);
+
+  #taken = "";
+
+  /** Made while a component is set up. */
+  constructor() {
+    $effect(() => {
+      const id = address.log;
+      if (id !== null) {
+        untrack(() => this.project.ask(id));
+      }
+    });
+
+    // The policy, with its verdict where that is quick.
+    $effect(() => {
+      const question = this.#question();
+      if (question !== null) {
+        untrack(() => this.preview.ask(question));
+      }
+    });
+
+    // What was found out about a saved policy.
+    $effect(() => {
+      const id = this.contender?.draft?.id ?? null;
+      untrack(() => this.#look(id));
+    });
+    $effect(() => {
+      const isReady = this.draft !== null && this.states !== null && this.policy !== null;
+      if (isReady) {
+        const draft = this.draft!;
+        const judge = this.judge?.goal ?? null;
+        untrack(() => void this.#take(draft, judge));
+      }
+    });
+
+    this.#speak();
+  }
+
+  // What a reader does.
+
+  /** Saves the goal of the address, so that it can be judged by a job. */
+  async save(): Promise<void> {
+    const contender = this.contender;
+    if (contender === null) {
+      return;
+    }
+    const { goal, method, counts } = contender;
+    this.saving = null;
+    try {
+      const body = { name: goalName(goal), goal, method };
+      const draft = await post<Draft>(path`/v1/counts/${counts}/drafts`, body);
+      refreshProjects();
+      update(withDraft(draft));
+      this.project.again();
+    } catch (error) {
+      this.saving = asProblem(error);
+    }
+  }
+
+  /** Starts a job; each further one of a policy has random numbers of its own. */
+  async judgeNow(samples = SAMPLES): Promise<void> {
+    const draft = this.draft;
+    if (draft === null) {
+      return;
+    }
+    const judge = this.judge?.goal ?? null;
+    const importance = judge === null && this.hasEpisodes;
+    const seed = draft.verdicts.length;
+    const where = path`/v1/drafts/${draft.id}/evaluations`;
+    await this.judging.start(where, { judge, samples, seed, importance });
+
+    // A log that was moved away can still be judged, without its episodes.
+    if (importance && this.judging.problem?.slug === "nothing-to-learn") {
+      await this.judging.start(where, { judge, samples, seed, importance: false });
+    }
+  }
+
+  /** Whether the log has episodes in time that can be asked themselves. */
+  get hasEpisodes(): boolean {
+    const project = this.project.value;
+    const isOfThese = project?.counts === this.contender?.counts;
+    return isOfThese && project?.mapping?.episode != null && project.mapping.time != null;
+  }
+
+  /** Whether a preview has the verdict. */
+  get isSmall(): boolean {
+    return this.states !== null && this.states <= AT_ONCE;
+  }
+
+  // Steps.
+
+  get #saved() {
+    return this.project.value?.drafts ?? [];
+  }
+
+  get #questionKey(): string {
+    return `${this.key} ${this.judge?.id ?? ""}`;
+  }
+
+  #question(): Question | null {
+    const contender = this.contender;
+    if (contender === null || this.states === null) {
+      return null;
+    }
+    const judge = this.judge?.goal ?? null;
+    const verdict = { samples: SAMPLES, judge, alternatives: judge === null };
+    const request: PreviewRequest = {
+      goal: contender.goal,
+      method: contender.method,
+      want: {
+        rule: { first: SHOWN_STATES, sort: this.states > SHOWN_STATES ? "visits" : "order" },
+        ranges: true,
+        visits: true,
+        verdict: this.isSmall ? verdict : null,
+      },
+    };
+    return { key: this.#questionKey, counts: contender.counts, request };
+  }
+
+  /** The verdict on what is looked at: that of the job, or the one with more samples. */
+  #found(): Verdict | null {
+    const job = this.judging.job;
+    if (job?.result) {
+      return job.result;
+    }
+    const quick = this.isPolicyCurrent ? (this.policy?.verdict ?? null) : null;
+    return quick ?? (job?.partial as Verdict | null | undefined) ?? null;
+  }
+
+  #look(id: string | null): void {
+    this.#taken = "";
+    this.judging.forget();
+    if (id !== null) {
+      this.drafts.ask(id);
+    }
+  }
+
+  /** Follows what runs, shows what is kept, or starts. */
+  async #take(draft: Draft, judge: Goal | null): Promise<void> {
+    const key = `${draft.id} ${JSON.stringify(judge)}`;
+    if (key === this.#taken) {
+      return;
+    }
+    this.#taken = key;
+    this.judging.forget();
+
+    const isBySame = (each: { goal: unknown }) => sameJudge(each.goal as Goal | null, judge);
+    const running = draft.running.find(isBySame);
+    const kept = draft.verdicts.findLast(isBySame);
+    const id = running?.job ?? kept?.job;
+    if (id !== undefined) {
+      await this.judging.follow(id);
+    }
+    const isGone = this.judging.problem?.slug === "not-found";
+    const isUnasked = !this.hasTooManyStates && this.states !== null && this.states <= UNASKED;
+    if (this.#taken === key && isUnasked && (id === undefined || isGone)) {
+      await this.judgeNow();
+    }
+  }
+
+  /** A job is over: its verdict is among those of the policy in a moment. */
+  async #ended(job: Job<Verdict>): Promise<void> {
+    const isKept = (job.result?.samples ?? 0) >= FEWEST_SAMPLES;
+    for (let look = 0; isKept && look < LOOKS; look += 1) {
+      const isThere = this.draft?.verdicts.some((each) => each.job === job.id) ?? true;
+      if (isThere) {
+        break;
+      }
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      this.drafts.again();
+    }
+    refreshProjects();
+  }
+
+  /** Says the verdict, and how far a job is, in the page's live region. */
+  #speak(): void {
+    let said = "";
+    $effect(() => {
+      const text = this.#newest === null ? "" : spoken(this.#newest);
+      if (text !== "" && text !== said) {
+        said = text;
+        announce(text);
+      }
+    });
+
+    const quarter = $derived.by(() => {
+      const progress = this.judging.isRunning ? this.judging.job?.progress : null;
+      return progress?.of ? Math.floor((4 * progress.done) / progress.of) : null;
+    });
+    $effect(() => {
+      if (quarter !== null && quarter < 4) {
+        announce(`Judging: ${25 * quarter} % of the models sampled.`);
+      }
+    });
+  }
+}
+
+function sameJudge(one: Goal | null, other: Goal | null): boolean {
+  if (one === null || other === null) {
+    return one === other;
+  }
+  return sameGoal(one, other);
+}
