@@ -79,12 +79,12 @@ export function fieldShares(counts: Counts, field: Counts["fields"][number]): nu
 /** Ways in which what is wanted can be said of this log, by the words of the page. */
 export function waysFor(counts: Counts, goal: Goal): { value: Way; text: string }[] {
   const ways: { value: Way; text: string }[] = [
-    { value: "prefer", text: "a weight for each state" },
+    { value: "prefer", text: "the weight of each state" },
   ];
   if (counts.fields.length > 0) {
-    ways.push({ value: "targets", text: "a weight for each value of a column" });
+    ways.push({ value: "targets", text: "values of columns" });
   }
-  ways.push({ value: "reward", text: "a reward for each state" });
+  ways.push({ value: "reward", text: "a reward of each state" });
   if (counts.has_rewards) {
     ways.push({ value: "maximise", text: "the reward of the log" });
   }

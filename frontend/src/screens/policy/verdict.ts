@@ -26,6 +26,12 @@ export function ofMeasure(measure: string): string {
   return measure.startsWith("share of time") ? measure.replace("share of", "of the") : measure;
 }
 
+/** A message with its capital and full stop. */
+export function asSentence(message: string): string {
+  const text = message.charAt(0).toUpperCase() + message.slice(1);
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
 /** What screen readers say of a verdict. */
 export function wordsOf(verdict: Verdict): string {
   const { logged, random } = verdict.comparisons;
