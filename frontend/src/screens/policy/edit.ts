@@ -5,6 +5,22 @@ import type { Counts, Goal } from "../../lib/types";
 
 export type Weights = Record<string, number>;
 
+/** The weight of a name; names such as "constructor" have none by themselves. */
+export function weightOf(weights: Weights, name: string): number {
+  return Object.hasOwn(weights, name) ? weights[name]! : 0;
+}
+
+/**
+ * Rows of a list of weights: those before, as far as they are still shown, then new ones. A row that
+ * a slider took to zero stays where it is, since the slider may go on.
+ */
+export function rowsAfter(before: string[], weights: Weights, zeroed: Set<string>): string[] {
+  const isShown = (name: string) => Object.hasOwn(weights, name) || zeroed.has(name);
+  const known = new Set(before);
+  const added = Object.keys(weights).filter((name) => !known.has(name));
+  return [...before.filter(isShown), ...added];
+}
+
 /** Weights with one of them changed; 0 removes it. */
 export function withWeight(weights: Weights, name: string, weight: number): Weights {
   const rounded = Math.round(weight * 1000) / 1000;

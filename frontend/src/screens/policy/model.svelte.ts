@@ -82,6 +82,7 @@ export class PolicyModel {
   #local: Local = $derived.by(() => this.#learn());
   #served: Shown | null = $derived.by(() => this.#answered());
   #isServed = $derived(this.#served?.key === this.key);
+  #shown = $derived.by(() => this.#choose());
 
   /** Whether all of the policy shown belongs to the goal that is shown. */
   isCurrent: boolean = $derived(
@@ -226,12 +227,17 @@ export class PolicyModel {
 
   // Steps.
 
-  /** The policy to show: the service's if it is that of the goal, else the browser's. */
-  get #shown(): Pick<Shown, "rule" | "support" | "weak"> | null {
-    if (this.#isServed || this.#local.learned === null) {
+  /**
+   * The policy to show: the browser's while a slider moves, so that nothing is painted twice; the
+   * service's once it rests.
+   */
+  #choose(): Pick<Shown, "rule" | "support" | "weak"> | null {
+    const learned = this.#local.learned;
+    const isRestingAnswer = this.#isServed && !this.wish.isMoving;
+    if (isRestingAnswer || learned === null) {
       return this.#served;
     }
-    const { rule, support } = this.#local.learned;
+    const { rule, support } = learned;
     return { rule, support, weak: weakStates(support.similarity, this.counts!) };
   }
 

@@ -21,6 +21,8 @@ export class Wish {
   #inAddress: Goal = $derived(goalOf(this.#text === undefined ? {} : { g: this.#text }));
   #timer: ReturnType<typeof setTimeout> | undefined;
 
+  /** Whether a slider moves. */
+  isMoving: boolean = $derived(this.#moving !== null);
   /** The goal that is shown. */
   goal: Goal = $derived(this.#moving ?? this.#inAddress);
 
