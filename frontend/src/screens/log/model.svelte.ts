@@ -29,6 +29,12 @@ interface PageQuestion {
   mapping: string | null;
 }
 
+interface Check {
+  mapping: string;
+  /** Null: the first rows, of a log that is long. */
+  rows: number | null;
+}
+
 interface Order {
   states: string[];
   actions: string[];
@@ -38,7 +44,10 @@ export class LogModel {
   readonly id: string;
   readonly project: Answer<string, Project>;
   readonly page: Answer<PageQuestion, Rows>;
-  readonly checked: Answer<string, Validation>;
+  readonly checked: Answer<Check, Validation>;
+
+  /** Whether changes are tried on all rows of a long log, and not on the first ones. */
+  triesAll = $state(false);
 
   /** Whether the log is being counted, and what went wrong with that. */
   isCounting = $state(false);
@@ -73,10 +82,16 @@ export class LogModel {
     return this.isSaved ? saved : (this.checked.value ?? saved);
   });
   problem: Problem | null = $derived.by(() => (this.isSaved ? null : this.checked.problem));
+  /** Rows of the log, where only the first of them were read. */
+  inPartOf: number | null = $derived.by(() => {
+    const rows = this.project.value?.rows ?? null;
+    const read = this.validation?.rows ?? null;
+    return rows !== null && read !== null && read < rows ? rows : null;
+  });
   lack = $derived(this.mapping === null ? null : lackOf(this.mapping));
   /** Whether `validation` belongs to the mapping under edit. */
   isCurrent: boolean = $derived.by(() => {
-    const isChecked = this.problem === null && this.checked.argument === this.text;
+    const isChecked = this.problem === null && this.checked.argument?.mapping === this.text;
     return this.isSaved || isChecked;
   });
 
@@ -121,7 +136,7 @@ export class LogModel {
     this.id = id;
     this.project = new Answer((log, signal) => get<Project>(path`/v1/projects/${log}`, { signal }));
     this.page = new Answer((question, signal) => pageOf(id, question, signal));
-    this.checked = new Answer((mapping, signal) => validationOf(id, mapping, signal));
+    this.checked = new Answer((check, signal) => validationOf(id, check, signal));
     this.project.ask(id);
 
     $effect(() => {
@@ -131,11 +146,12 @@ export class LogModel {
     });
     $effect(() => {
       const mapping = this.isSaved ? null : this.text;
-      untrack(() => this.#check(mapping));
+      const rows = this.triesAll ? (this.project.value?.rows ?? null) : null;
+      untrack(() => this.#check(mapping, rows));
     });
     $effect(() => {
       if (this.validation !== null && this.isCurrent) {
-        announce(usableSentence(this.validation));
+        announce(usableSentence(this.validation, this.inPartOf));
       }
     });
   }
@@ -203,12 +219,12 @@ export class LogModel {
     }
   }
 
-  #check(mapping: string | null): void {
+  #check(mapping: string | null, rows: number | null): void {
     this.countingProblem = null;
     if (mapping === null || !this.hasTable) {
       this.checked.stop();
     } else {
-      this.checked.ask(mapping);
+      this.checked.ask({ mapping, rows });
     }
   }
 }
@@ -235,8 +251,9 @@ async function pageOf(id: string, question: PageQuestion, signal: AbortSignal): 
   return { ...plain, then: [] };
 }
 
-async function validationOf(id: string, mapping: string, signal: AbortSignal): Promise<Validation> {
+async function validationOf(id: string, check: Check, signal: AbortSignal): Promise<Validation> {
   const dryRun = path`/v1/projects/${id}/mapping?dry_run=true`;
-  const answer = await post<MappingAnswer>(dryRun, unpack<Mapping>(mapping), { signal });
+  const address = check.rows === null ? dryRun : dryRun + path`&first=${check.rows}`;
+  const answer = await post<MappingAnswer>(address, unpack<Mapping>(check.mapping), { signal });
   return answer.validation;
 }
