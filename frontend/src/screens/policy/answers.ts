@@ -1,6 +1,6 @@
 /** What Goal & policy asks the service, and its answers as arrays. */
 
-import type { Counts, Goal, Preview, PreviewRequest, Wanted } from "../../lib/types";
+import type { Counts, Goal, Overview, Preview, PreviewRequest, Wanted } from "../../lib/types";
 
 export interface Question {
   counts: string;
@@ -19,7 +19,12 @@ export interface Shown {
   weak: Set<number>;
   ideal: Float64Array | null;
   visits: { before: Float64Array; after: Float64Array } | null;
+  /** A line on every state, in place of the arrays of a system that a page cannot hold. */
+  overview: Overview | null;
 }
+
+/** Above this many states a page asks for a line on each, and for the rule of those in view. */
+const WHOLE_STATES = 300;
 
 /**
  * The request for a policy.
@@ -27,7 +32,7 @@ export interface Shown {
  * @param samples - models that the verdict is sampled from; null for no verdict
  */
 export function questionFor(
-  counts: string,
+  counts: Counts,
   key: string,
   goal: Goal,
   method: string,
@@ -37,7 +42,14 @@ export function questionFor(
     visits: true,
     verdict: samples === null ? null : { samples },
   };
-  return { counts, key, request: { goal, method, want } };
+  const isVast = counts.transitions === null && counts.states.length > WHOLE_STATES;
+  if (isVast) {
+    want.rule = { first: 1 };
+    want.overview = true;
+    want.support = false;
+    want.ideal = false;
+  }
+  return { counts: counts.id, key, request: { goal, method, want } };
 }
 
 /** An answer of the service as arrays. */
@@ -58,6 +70,7 @@ export function shownOf(answer: Preview, key: string): Shown {
     },
     forbidden,
     weak: new Set(answer.weak),
+    overview: answer.overview,
     ideal: answer.ideal === null ? null : Float64Array.from(answer.ideal),
     visits: visits && {
       before: Float64Array.from(visits.before),

@@ -20,7 +20,7 @@ import { canLearn, forbiddenOf, GoalProblem } from "../../lib/ideal";
 import { preview } from "../../lib/preview";
 import { projectOf, projects } from "../../lib/projects.svelte";
 import { behaviour, learn, type Learned } from "../../lib/tl";
-import type { Counts, Goal, Preview, Verdict } from "../../lib/types";
+import type { Counts, Goal, Overview, Preview, Verdict } from "../../lib/types";
 import { type Question, questionFor, type Shown, shownOf, weakStates } from "./answers";
 import { Wish } from "./wish.svelte";
 
@@ -93,7 +93,7 @@ export class PolicyModel {
     if (this.wantsNothing) {
       return null;
     }
-    return this.#shown?.rule ?? null;
+    return this.overview === null ? (this.#shown?.rule ?? null) : null;
   });
   /** What was done: [S, A]. */
   before: Float64Array = $derived.by(() => {
@@ -112,6 +112,8 @@ export class PolicyModel {
     const served = this.#served?.ideal ?? null;
     return this.#isServed ? served : (this.#local.learned?.ideal.next ?? served);
   });
+  /** A line on every state, where a page cannot hold the rule: then `rule` is null. */
+  overview: Overview | null = $derived(this.wantsNothing ? null : (this.#served?.overview ?? null));
   /** Share of time in each state, before and by the policy; the newest that is known. */
   visits: { before: Float64Array; after: Float64Array } | null = $derived(
     this.wantsNothing ? null : (this.#served?.visits ?? null),
@@ -333,6 +335,6 @@ export class PolicyModel {
     if (this.hasVerdictButton && this.#wantedVerdict !== this.key) {
       samples = null;
     }
-    this.#preview.ask(questionFor(counts.id, this.key, this.goal, this.method, samples));
+    this.#preview.ask(questionFor(counts, this.key, this.goal, this.method, samples));
   }
 }
