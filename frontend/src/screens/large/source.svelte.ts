@@ -69,10 +69,10 @@ export class Source {
     return { rule: rule.subarray(start, end), before: before.subarray(start, end) };
   }
 
-  /** Asks for the rows of states that are not here; those in the middle of the list first. */
+  /** Asks for the rows of states that are not here; the first ones first. */
   need(places: number[]): void {
-    const { rule, states, counts, goal, method, key } = this.#model;
-    if (rule !== null || counts === null || places.length === 0) {
+    const { overview, states, counts, goal, method, key } = this.#model;
+    if (overview === null || counts === null) {
       return;
     }
     const isOfPolicy = this.#rows.key === key;
@@ -84,7 +84,8 @@ export class Source {
     }
     const wanted = missing.slice(0, PAGE).map((place) => states[place]!);
     const want = { rule: { states: wanted }, support: false, ideal: false };
-    this.#pages.ask({ key, counts: counts.id, request: { goal, method, want } });
+    const question = { key, counts: counts.id, request: { goal, method, want } };
+    untrack(() => this.#pages.ask(question));
   }
 
   #take(states: string[], rule: number[][], before: number[][], key: string): void {
