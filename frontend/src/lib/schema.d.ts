@@ -426,6 +426,13 @@ export interface components {
         /**
          * DecisionDetail
          * @description All that is stored of a decision.
+         *
+         *         Attributes
+         *         ----------
+         *         key : str, optional
+         *             The idempotency key that it was requested with.
+         *         conflicts : list
+         *             Other outcomes that were reported for it, the oldest first.
          */
         DecisionDetail: {
             decision_id: string;
@@ -456,7 +463,11 @@ export interface components {
             /** @default null */
             taken_by: string | null;
             /** @default null */
+            key: string | null;
+            /** @default null */
             outcome: components["schemas"]["OutcomeDetail"] | null;
+            /** @default [] */
+            conflicts: components["schemas"]["ConflictView"][];
         };
         /**
          * OutcomeDetail
@@ -470,6 +481,29 @@ export interface components {
             at: string;
             /** @default null */
             reported_at: string | null;
+        };
+        /**
+         * ConflictView
+         * @description Another outcome that was reported for a decision; the first one stays.
+         */
+        ConflictView: {
+            next_state: string | null;
+            reward: number | null;
+            at: string;
+        };
+        /**
+         * RuleView
+         * @description What the policy would do in a state; no decision is made.
+         */
+        RuleView: {
+            policy: string;
+            policy_version: number;
+            evidence: number;
+            state: string;
+            rule: {
+                [key: string]: number;
+            };
+            support: components["schemas"]["SupportView"];
         };
         /**
          * DecisionsQuery
@@ -617,6 +651,11 @@ export interface components {
         /**
          * SettingsPatch
          * @description Settings to change; those left out stay as they are.
+         *
+         *         Attributes
+         *         ----------
+         *         reason : str
+         *             Why, for the audit trail.
          */
         SettingsPatch: {
             /** @enum {unknown} */
@@ -636,6 +675,8 @@ export interface components {
             labels?: "closed" | "open";
             retention_days?: number;
             context_days?: number;
+            /** @default  */
+            reason: string;
         };
         /**
          * RollbackRequest
@@ -678,22 +719,13 @@ export interface components {
             state: string;
         };
         /**
-         * RuleView
-         * @description What the policy would do in a state; no decision is made.
-         */
-        RuleView: {
-            policy: string;
-            policy_version: number;
-            evidence: number;
-            state: string;
-            rule: {
-                [key: string]: number;
-            };
-            support: components["schemas"]["SupportView"];
-        };
-        /**
          * MonitorQuery
          * @description The period of the monitor; the last 30 days by default.
+         *
+         *         Attributes
+         *         ----------
+         *         rows : int
+         *             How many states and actions with evidence of a change to list, the most first.
          */
         MonitorQuery: {
             /** @default null */
@@ -705,6 +737,8 @@ export interface components {
              * @enum {unknown}
              */
             by: "day";
+            /** @default 10 */
+            rows: number;
         };
         /**
          * MonitorView
@@ -718,6 +752,8 @@ export interface components {
          *             What ``wanted`` is the mean of.
          *         decisions, weak_decisions : int
          *             Decisions of the version, and those that rested on little evidence.
+         *         batches : list
+         *             All outcomes of the version in batches of equal size, the oldest first.
          */
         MonitorView: {
             policy: string;
@@ -729,6 +765,10 @@ export interface components {
             change: components["schemas"]["ChangeView"];
             rule: components["schemas"]["RuleCheck"];
             days: components["schemas"]["DayView"][];
+            /** @default [] */
+            batches: components["schemas"]["BatchView"][];
+            /** @default null */
+            answer_time: components["schemas"]["AnswerTime"] | null;
         };
         /**
          * ChangeView
@@ -759,6 +799,13 @@ export interface components {
         /**
          * ChangedRow
          * @description Evidence of a change in one state after one action; see `ChangeView`.
+         *
+         *         Attributes
+         *         ----------
+         *         log : dict
+         *             Records of the log by next state.
+         *         lately : dict
+         *             Shares of next states among the outcomes of late, which count the more the newer they are.
          */
         ChangedRow: {
             state: string;
@@ -766,6 +813,14 @@ export interface components {
             evidence: number;
             since: string;
             outcomes: number;
+            /** @default {} */
+            log: {
+                [key: string]: number;
+            };
+            /** @default {} */
+            lately: {
+                [key: string]: number;
+            };
         };
         /**
          * RuleCheck
@@ -824,12 +879,12 @@ export interface components {
         };
         /**
          * WantedView
-         * @description Mean utility of the outcomes of a day.
+         * @description Mean utility of the outcomes of a day, or of a batch.
          *
          *         Attributes
          *         ----------
          *         outcomes : int
-         *             Outcomes that came that day, in time.
+         *             Outcomes that came then, in time.
          *         observed : float
          *         predicted, low, high : float
          *             What the log of the version predicts for the states and actions of these outcomes, with
@@ -841,6 +896,34 @@ export interface components {
             predicted: number;
             low: number;
             high: number;
+        };
+        /**
+         * BatchView
+         * @description Outcomes that came one after another.
+         *
+         *         Attributes
+         *         ----------
+         *         since, until : str
+         *             When the first and the last of them came.
+         *         evidence : float
+         *             Evidence of a change after the last of them; see `ChangeView`.
+         */
+        BatchView: {
+            since: string;
+            until: string;
+            outcomes: number;
+            evidence: number;
+            /** @default null */
+            wanted: components["schemas"]["WantedView"] | null;
+        };
+        /**
+         * AnswerTime
+         * @description How long decisions took, of all policies since the service was started, in seconds.
+         */
+        AnswerTime: {
+            decisions: number;
+            median: number;
+            percentile_99: number;
         };
         /**
          * PeriodQuery
@@ -1097,6 +1180,8 @@ export interface components {
          *         ----------
          *         root : str
          *             Folder that paths of logs must lie in.
+         *         data : str
+         *             Folder of what is saved.
          *         project : str, optional
          *             The log that the workbench was opened on.
          *         methods : list of str
@@ -1222,6 +1307,8 @@ export interface components {
          *             Id of the counts.
          *         source : str
          *             Where the log comes from, for people.
+         *         policies : list of str
+         *             Names of the deployed policies that were made of it, the oldest first.
          */
         ProjectView: {
             id: string;
@@ -1238,6 +1325,7 @@ export interface components {
             order: components["schemas"]["OrderView"] | null;
             validation: components["schemas"]["ValidationView"] | null;
             drafts: components["schemas"]["DraftSummary"][];
+            policies: string[];
             changed: string;
             etag: string;
         };
@@ -1434,7 +1522,7 @@ export interface components {
         };
         /**
          * DraftSummary
-         * @description A saved policy in a list.
+         * @description A saved policy in a list; ``deployed`` as in `DraftView`.
          */
         DraftSummary: {
             id: string;
@@ -1446,6 +1534,7 @@ export interface components {
             method: string;
             counts: string;
             changed: string;
+            deployed: string[];
         };
         /**
          * CountsView

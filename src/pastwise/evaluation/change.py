@@ -103,6 +103,21 @@ class RowEvidence(NamedTuple):
     outcomes: int
 
 
+class RowShares(NamedTuple):
+    """Where a row led to.
+
+    Attributes
+    ----------
+    log : dict from next states to numbers of records
+        In the log.
+    lately : dict from next states to shares
+        In the short memory of the outcomes; they add up to 1.
+    """
+
+    log: dict[int, float]
+    lately: dict[int, float]
+
+
 class _Statistic:
     """Largest evidence for a change at any time so far, and that time."""
 
@@ -375,17 +390,21 @@ class ChangeDetector:
 
         # Records of the log.
         key = state * self._num_actions + action
-        first, last = self._log.row.searchsorted([key, key + 1])
-        next_states = self._log.next_state[first:last].tolist()
-        records = self._log.weight[first:last].tolist()
-        row.long = dict(zip(next_states, records, strict=True))
-        row.total = fsum(records)
+        row.long = self._logged(key)
+        row.total = fsum(row.long.values())
 
         row.weights = self._weights(row)
         row.changed = self._share
         self._rows[key] = row
         self._actions.setdefault(action, _Statistic())
         return row
+
+    def _logged(self, key: int) -> dict[int, float]:
+        """Records of a row in the log, by next state."""
+        first, last = self._log.row.searchsorted([key, key + 1])
+        next_states = self._log.next_state[first:last].tolist()
+        records = self._log.weight[first:last].tolist()
+        return dict(zip(next_states, records, strict=True))
 
     def _weights(self, row: _Row) -> list[float]:
         """Posterior probability of each mass, given the row's records in the log."""
@@ -428,6 +447,15 @@ class ChangeDetector:
             found.append(RowEvidence(state, action, evidence, row.statistic.since, row.outcomes))
         found.sort(key=lambda row: (-row.evidence, row.state, row.action))
         return found[:first]
+
+    def shares(self, state: int, action: int) -> RowShares:
+        """Where a row led to: in the log, and lately."""
+        key = state * self._num_actions + action
+        lately: dict[int, float] = {}
+        row = self._rows.get(key)
+        if row is not None and row.recent_total > 0:
+            lately = {n: value / row.recent_total for n, value in row.recent.items()}
+        return RowShares(self._logged(key), lately)
 
     # Storing it.
 

@@ -66,7 +66,9 @@ class Deployment(Core):
             settings = _patched(self._serving(name).settings, changes)
             version = await self._version_for(name, settings)
             policy = self._serving(name)
-            change = policy.change_settings(settings, version, who, self._clock())
+            now = self._clock()
+            reason = changes.reason
+            change = policy.change_settings(settings, version, who, now, reason=reason)
         return await self._commit(policy, change, ticket)
 
     async def rollback(self, name: str, to: int, who: str, reason: str = "") -> PolicyView:
@@ -142,6 +144,7 @@ def _require_current(policy: ServedPolicy, if_match: str) -> None:
 def _patched(settings: PolicySettings, changes: SettingsPatch) -> PolicySettings:
     """Settings with some changed."""
     fields = msgspec.structs.asdict(changes)
+    del fields["reason"]  # no setting
     given = {name: value for name, value in fields.items() if value is not msgspec.UNSET}
     return msgspec.structs.replace(settings, **given)
 

@@ -18,10 +18,10 @@ from pastwise.service import outcomes
 from pastwise.service.batches import DIGEST_BYTES, decide_batch, digest_of, item_key, place_in
 from pastwise.service.changes import CANCELLED, MISSING, Caller, Change, pointing_to
 from pastwise.service.deployment import Deployment
-from pastwise.service.monitor import MonitorView, Period
+from pastwise.service.monitor import AnswerTime, MonitorView, Period
 from pastwise.service.policy import ServedPolicy
 from pastwise.service.problems import Problem
-from pastwise.service.replay import replay
+from pastwise.service.replay import replay, rule_of
 from pastwise.service.store.rows import (
     OPEN,
     WAITING,
@@ -209,7 +209,13 @@ class Engine(Deployment):
     async def decision(self, decision_id: str) -> DecisionDetail:
         """All that is stored of a decision."""
         decision = await self._decision(decision_id)
-        return decision_detail(decision, await self._outcome_of(decision))
+        conflicts = await self._read(self.store.conflicts, decision_id)
+        return decision_detail(decision, await self._outcome_of(decision), conflicts)
+
+    async def rule_of_decision(self, decision_id: str) -> RuleView:
+        """The rule that a decision was sampled from, as it was then."""
+        decision = await self._decision(decision_id)
+        return await asyncio.to_thread(rule_of, self.store, decision)
 
     async def _decision(self, decision_id: str) -> DecisionRow:
         """A decision that was committed."""
@@ -277,8 +283,16 @@ class Engine(Deployment):
 
     # Watching and proof.
 
-    async def monitor(self, name: str, start: int | None, end: int | None) -> MonitorView:
-        """What there is to see of a policy in a period, in milliseconds since 1970."""
+    async def monitor(
+        self, name: str, start: int | None, end: int | None, rows: int = 10
+    ) -> MonitorView:
+        """What there is to see of a policy in a period, in milliseconds since 1970.
+
+        Parameters
+        ----------
+        rows : int
+            How many rows with evidence of a change to list.
+        """
         self._serving(name)
         with pointing_to(""):
             period = Period.of(start, end, self._clock())
@@ -287,7 +301,11 @@ class Engine(Deployment):
         monitor = policy.monitor
         if monitor is None or policy.settings.version is None:
             raise Problem("no-version", f"the policy {name!r} has no version in use")
-        return monitor.view(name, policy.settings.version, days, period)
+        return monitor.view(name, policy.settings.version, days, period, first=rows)
+
+    def answer_time(self) -> AnswerTime | None:
+        """How long decisions took since the start; None before the first one."""
+        return self._meter.answer_time()
 
     async def replay(
         self,

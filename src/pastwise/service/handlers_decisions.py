@@ -28,6 +28,7 @@ from pastwise.service.types import (
     OutcomeRequest,
     OutcomeView,
     Page,
+    RuleView,
     TakenRequest,
 )
 from pastwise.service.views import decision_detail, time_of
@@ -120,6 +121,13 @@ async def decision(call: Call) -> Answer:
     return Answer(await call.service.engine.decision(decision_id))
 
 
+async def rule_of_decision(call: Call) -> Answer:
+    """The rule that a decision was sampled from, as it was then."""
+    decision_id = call.params["id"]
+    await _require_bound(call, decision_id)
+    return Answer(await call.service.engine.rule_of_decision(decision_id))
+
+
 async def decisions(call: Call) -> Answer:
     """Decisions of a policy, the newest first."""
     query = call.query(DecisionsQuery)
@@ -139,7 +147,10 @@ async def decisions(call: Call) -> Answer:
             cursor=query.cursor,
             limit=query.limit,
         )
-        details = [decision_detail(row, store.outcome_of(row.id)) for row in page.items]
+        details = [
+            decision_detail(row, store.outcome_of(row.id), store.conflicts(row.id))
+            for row in page.items
+        ]
         return Page(details, page.next)
 
     return Answer(await asyncio.to_thread(look_up))
@@ -238,6 +249,13 @@ OPERATIONS = (
         problems=("decision-closed",),
     ),
     Operation("GET", DECISION, decision, "Look up a decision.", answer=DecisionDetail),
+    Operation(
+        "GET",
+        f"{DECISION}/rule",
+        rule_of_decision,
+        "Look up the rule that a decision was sampled from, as it was then.",
+        answer=RuleView,
+    ),
     Operation(
         "GET",
         f"{POLICY}/decisions",

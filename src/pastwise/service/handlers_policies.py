@@ -119,7 +119,10 @@ async def monitor(call: Call) -> Answer:
     from_ms = parsed_time(query.from_, "?from")
     to_ms = parsed_time(query.to, "?to")
     name = call.params["policy"]
-    return Answer(await call.service.engine.monitor(name, from_ms, to_ms))
+    engine = call.service.engine
+    view = await engine.monitor(name, from_ms, to_ms, query.rows)
+    view.answer_time = engine.answer_time()
+    return Answer(view)
 
 
 async def events(call: Call) -> Response:
@@ -164,13 +167,13 @@ async def versions(call: Call) -> Answer:
 
 async def version(call: Call) -> Answer:
     """One version, which never changes."""
-    row = await _version_row(call)
+    row = await version_row(call)
     return Answer(version_view(row), 200, _version_etag(row))
 
 
 async def artefact(call: Call) -> Answer:
     """The policy file of a version, as it was uploaded."""
-    row = await _version_row(call)
+    row = await version_row(call)
     disposition = f'attachment; filename="{row.policy}-{row.version}.safetensors"'
     headers = (*_version_etag(row), (b"content-disposition", disposition.encode()))
     return Answer(row.artefact, 200, headers, OCTETS.encode())
@@ -180,7 +183,7 @@ def _version_etag(row: VersionRow) -> tuple[tuple[bytes, bytes], ...]:
     return ((b"etag", f'"{row.sha256}"'.encode()),)
 
 
-async def _version_row(call: Call) -> VersionRow:
+async def version_row(call: Call) -> VersionRow:
     """The version that the address names."""
     name = call.service.engine.policy(call.params["policy"]).name
     number = _version_number(call.params["version"])

@@ -7,7 +7,7 @@ from typing import Any
 
 from pastwise.service.changes import News
 from pastwise.service.metrics import Metrics, Number
-from pastwise.service.monitor import PolicyMonitor
+from pastwise.service.monitor import AnswerTime, PolicyMonitor
 from pastwise.service.problems import Problem
 
 
@@ -56,6 +56,13 @@ class Meter:
     def answered(self, seconds: float) -> None:
         """A decision was answered."""
         self._decision_seconds.observe(seconds)
+
+    def answer_time(self) -> AnswerTime | None:
+        """How long decisions took; None before the first one."""
+        seconds = self._decision_seconds
+        if seconds.count == 0:
+            return None
+        return AnswerTime(seconds.count, seconds.quantile(0.5), seconds.quantile(0.99))
 
     def repeated(self, policy: str) -> None:
         """A request was answered again because of its key."""

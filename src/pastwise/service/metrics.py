@@ -72,6 +72,24 @@ class Distribution:
             self._counts[place] += 1
             self._sum += value
 
+    @property
+    def count(self) -> int:
+        """Number of observations."""
+        return sum(self._counts)
+
+    def quantile(self, share: float) -> float:
+        """The value that so many observations do not exceed, by interpolation between bounds."""
+        with self._lock:
+            counts = list(self._counts)
+        left = share * sum(counts)
+        low = 0.0
+        for bound, count in zip(self._bounds, counts[:-1], strict=True):
+            if count and left <= count:
+                return low + (bound - low) * left / count
+            left -= count
+            low = bound
+        return low
+
     def lines(self, name: str, labels: str) -> Iterator[str]:
         """What Prometheus reads: each bucket counts all observations up to its bound."""
         with self._lock:

@@ -32,6 +32,7 @@ from pastwise.evaluation.change import ChangeDetector
 from pastwise.evaluation.forecast import OutcomeForecast
 from pastwise.goals.goal import Goal
 from pastwise.service.store.rows import DayRow
+from pastwise.service.trace import Batch, Trace
 from pastwise.service.types import View
 from pastwise.service.views import time_text
 
@@ -55,12 +56,12 @@ class ActionCounts(View):
 
 
 class WantedView(View):
-    """Mean utility of the outcomes of a day.
+    """Mean utility of the outcomes of a day, or of a batch.
 
     Attributes
     ----------
     outcomes : int
-        Outcomes that came that day, in time.
+        Outcomes that came then, in time.
     observed : float
     predicted, low, high : float
         What the log of the version predicts for the states and actions of these outcomes, with
@@ -82,14 +83,42 @@ class DayView(View):
     wanted: WantedView | None = None
 
 
+class BatchView(View):
+    """Outcomes that came one after another.
+
+    Attributes
+    ----------
+    since, until : str
+        When the first and the last of them came.
+    evidence : float
+        Evidence of a change after the last of them; see `ChangeView`.
+    """
+
+    since: str
+    until: str
+    outcomes: int
+    evidence: float
+    wanted: WantedView | None = None
+
+
 class ChangedRow(View):
-    """Evidence of a change in one state after one action; see `ChangeView`."""
+    """Evidence of a change in one state after one action; see `ChangeView`.
+
+    Attributes
+    ----------
+    log : dict
+        Records of the log by next state.
+    lately : dict
+        Shares of next states among the outcomes of late, which count the more the newer they are.
+    """
 
     state: str
     action: str
     evidence: float
     since: str
     outcomes: int
+    log: dict[str, float] = msgspec.field(default_factory=dict)
+    lately: dict[str, float] = msgspec.field(default_factory=dict)
 
 
 class ChangeView(View):
@@ -149,6 +178,14 @@ class RuleCheck(View):
     actions: list[ActionFrequency]
 
 
+class AnswerTime(View):
+    """How long decisions took, of all policies since the service was started, in seconds."""
+
+    decisions: int
+    median: float
+    percentile_99: float
+
+
 class MonitorView(View):
     """What there is to see of a policy.
 
@@ -160,6 +197,8 @@ class MonitorView(View):
         What ``wanted`` is the mean of.
     decisions, weak_decisions : int
         Decisions of the version, and those that rested on little evidence.
+    batches : list
+        All outcomes of the version in batches of equal size, the oldest first.
     """
 
     policy: str
@@ -171,6 +210,8 @@ class MonitorView(View):
     change: ChangeView
     rule: RuleCheck
     days: list[DayView]
+    batches: list[BatchView] = msgspec.field(default_factory=list)
+    answer_time: AnswerTime | None = None
 
 
 # What is kept.
@@ -195,6 +236,7 @@ class _Kept(msgspec.Struct, array_like=True):
     last_mode: str
     days: dict[int, _Day]
     frequencies: dict[str, dict[str, tuple[int, float]]]
+    trace: Trace = msgspec.field(default_factory=Trace)
 
 
 class Period(NamedTuple):
@@ -327,6 +369,8 @@ class PolicyMonitor:
         # The world.
         was_on = self.detector.alarm
         self.detector.observe(*row, following, float(at))
+        if self._kept.trace.add(self._key(row), utility, at):
+            self._kept.trace.close(self.detector.evidence)
         return self.detector.alarm and not was_on
 
     def _row(self, state: str, action: str) -> tuple[int, int] | None:
@@ -343,6 +387,10 @@ class PolicyMonitor:
         self._indices[key] = (s, a)
         return s, a
 
+    def _key(self, row: tuple[int, int]) -> int:
+        """Number of a row of the log."""
+        return row[0] * len(self._actions) + row[1]
+
     def _count(self, row: tuple[int, int], utility: float, at: int) -> None:
         """Add an outcome to its day."""
         days = self._kept.days
@@ -357,7 +405,7 @@ class PolicyMonitor:
             day = days[number] = _Day()
 
         forecast = self._forecast.row(*row)
-        key = row[0] * len(self._actions) + row[1]
+        key = self._key(row)
         before = day.rows.get(key, 0)
         day.rows[key] = before + 1
         day.outcomes += 1
@@ -414,6 +462,7 @@ class PolicyMonitor:
             change=self.change(first),
             rule=rule_check(self._kept.frequencies),
             days=self._days(decisions, period, level),
+            batches=self._batches(level),
         )
 
     def change(self, first: int = 10) -> ChangeView:
@@ -421,6 +470,7 @@ class PolicyMonitor:
         detector = self.detector
         rows = []
         for row in detector.rows(first):
+            shares = detector.shares(row.state, row.action)
             rows.append(
                 ChangedRow(
                     state=key_of(self._states.labels[row.state]),
@@ -428,6 +478,8 @@ class PolicyMonitor:
                     evidence=row.evidence,
                     since=time_text(round(row.since)),
                     outcomes=row.outcomes,
+                    log=self._by_state(shares.log),
+                    lately=self._by_state(shares.lately),
                 )
             )
         return ChangeView(
@@ -438,6 +490,10 @@ class PolicyMonitor:
             since=time_text(round(detector.since)) if detector.observed else None,
             rows=rows,
         )
+
+    def _by_state(self, values: Mapping[int, float]) -> dict[str, float]:
+        """Values of states by their keys."""
+        return {key_of(self._states.labels[n]): value for n, value in values.items()}
 
     def _days(self, decisions: Sequence[DayRow], period: Period, level: float) -> list[DayView]:
         """The days of a period on which there was anything, in order."""
@@ -460,18 +516,49 @@ class PolicyMonitor:
     def _wanted(self, number: int, level: float) -> WantedView | None:
         """The utility of the outcomes of a day; None if there were none."""
         day = self._kept.days.get(number)
-        if day is None:
-            return None
+        return None if day is None else self._compared(day, level)
+
+    def _compared(self, sums: _Day, level: float) -> WantedView:
+        """Observed and predicted means of sums."""
         lowest, highest = self._forecast.bounds
-        predicted = day.predicted / day.outcomes
-        half_width = float(ndtri((1 + level) / 2)) * sqrt(day.variance) / day.outcomes
+        predicted = sums.predicted / sums.outcomes
+        half_width = float(ndtri((1 + level) / 2)) * sqrt(sums.variance) / sums.outcomes
         return WantedView(
-            outcomes=day.outcomes,
-            observed=day.observed / day.outcomes,
+            outcomes=sums.outcomes,
+            observed=sums.observed / sums.outcomes,
             predicted=predicted,
             low=max(lowest, predicted - half_width),
             high=min(highest, predicted + half_width),
         )
+
+    def _batches(self, level: float) -> list[BatchView]:
+        """The outcomes in batches; the last one has the evidence of now."""
+        trace = self._kept.trace
+        views = []
+        for batch in trace.batches:
+            is_complete = batch.outcomes >= trace.size
+            views.append(
+                BatchView(
+                    since=time_text(batch.since),
+                    until=time_text(batch.until),
+                    outcomes=batch.outcomes,
+                    evidence=batch.evidence if is_complete else self.detector.evidence,
+                    wanted=self._wanted_in(batch, level),
+                )
+            )
+        return views
+
+    def _wanted_in(self, batch: Batch, level: float) -> WantedView | None:
+        """The utility of the outcomes of a batch; None if none of them has one."""
+        sums = _Day(outcomes=sum(batch.rows.values()), observed=batch.observed)
+        if sums.outcomes == 0:
+            return None
+        for key, number in batch.rows.items():
+            forecast = self._forecast.row(*divmod(key, len(self._actions)))
+            sums.predicted += number * forecast.mean
+            sums.variance += number * forecast.variance
+            sums.variance += number * (number - 1) * forecast.shared
+        return self._compared(sums, level)
 
     @property
     def wanted_today(self) -> float | None:

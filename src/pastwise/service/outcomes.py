@@ -169,7 +169,9 @@ def _again(
             }
         },
     )
-    return Change([Insert(event), *policy.due_snapshot()], problem)
+    body = {"decision_id": first.decision, "seq": event.seq, "next_state": next_state}
+    news = [News("conflict", body)]
+    return Change([Insert(event), *policy.due_snapshot()], problem, news)
 
 
 def take(

@@ -37,11 +37,18 @@ class PeriodQuery(Request):
 
 
 class MonitorQuery(Request, rename={"from_": "from"}):
-    """The period of the monitor; the last 30 days by default."""
+    """The period of the monitor; the last 30 days by default.
+
+    Attributes
+    ----------
+    rows : int
+        How many states and actions with evidence of a change to list, the most first.
+    """
 
     from_: Time | None = None
     to: Time | None = None
     by: Literal["day"] = "day"
+    rows: Annotated[int, Meta(ge=1, le=1000)] = 10
 
 
 class StateQuery(Request):

@@ -15,9 +15,10 @@ from typing import NamedTuple
 from pastwise.errors import PastwiseError, ReplayError
 from pastwise.service.changes import LATE, LEARNED
 from pastwise.service.policy import ServedPolicy
+from pastwise.service.problems import Problem
 from pastwise.service.store.base import Store
-from pastwise.service.store.rows import HistoryItem, PolicyRow, SnapshotRow
-from pastwise.service.types import ReplayView
+from pastwise.service.store.rows import DecisionRow, HistoryItem, PolicyRow, SnapshotRow
+from pastwise.service.types import ReplayView, RuleView
 from pastwise.service.versions import ServedVersion
 from pastwise.service.views import settings_of
 
@@ -74,6 +75,38 @@ def restore_version(store: Store, policy: str, number: int) -> Restored:
     for item in store.history(policy, after_seq=seq, version=number):
         apply(policy, version, item)
     return Restored(version, seq)
+
+
+def rule_of(store: Store, decision: DecisionRow) -> RuleView:
+    """The rule that a decision was sampled from, with what its version had learned by then."""
+    policy = decision.policy
+    version = load_version(store, policy, decision.version)
+    seq = 0
+    for snapshot in store.snapshots(policy, decision.version):
+        if snapshot.seq < decision.seq:
+            seq = snapshot.seq
+            version.restore(snapshot.artefact)
+    history = store.history(
+        policy, after_seq=seq, to_seq=decision.seq - 1, version=decision.version
+    )
+    for item in history:
+        if item.version == decision.version and _was_learned(item):
+            _learn_again(policy, version, item)
+    if version.evidence != decision.evidence:
+        raise Problem(
+            "gone", "what the version had learned by then was removed after its retention"
+        )
+
+    situation = version.stored_situation(decision.state)
+    allowed = None if decision.allowed is None else json.loads(decision.allowed)
+    return RuleView(
+        policy=policy,
+        policy_version=version.number,
+        evidence=version.evidence,
+        state=decision.state,
+        rule=version.rule(situation, allowed, decision.floor),
+        support=situation.support,
+    )
 
 
 def apply(policy: str, version: ServedVersion, item: HistoryItem) -> None:

@@ -170,8 +170,24 @@ class OutcomeDetail(View):
     reported_at: str | None = None
 
 
+class ConflictView(View):
+    """Another outcome that was reported for a decision; the first one stays."""
+
+    next_state: str | None
+    reward: float | None
+    at: str
+
+
 class DecisionDetail(View):
-    """All that is stored of a decision."""
+    """All that is stored of a decision.
+
+    Attributes
+    ----------
+    key : str, optional
+        The idempotency key that it was requested with.
+    conflicts : list
+        Other outcomes that were reported for it, the oldest first.
+    """
 
     decision_id: str
     policy: str
@@ -192,7 +208,9 @@ class DecisionDetail(View):
     status: DecisionStatus
     taken: str | None = None
     taken_by: str | None = None
+    key: str | None = None
     outcome: OutcomeDetail | None = None
+    conflicts: list[ConflictView] = []
 
 
 class ItemAnswer(View):
@@ -252,7 +270,13 @@ class PolicySettings(Request):
 
 
 class SettingsPatch(Request):
-    """Settings to change; those left out stay as they are."""
+    """Settings to change; those left out stay as they are.
+
+    Attributes
+    ----------
+    reason : str
+        Why, for the audit trail.
+    """
 
     mode: Mode | UnsetType = UNSET
     version: VersionNumber | UnsetType = UNSET
@@ -265,6 +289,7 @@ class SettingsPatch(Request):
     labels: Labels | UnsetType = UNSET
     retention_days: Days | UnsetType = UNSET
     context_days: Days | UnsetType = UNSET
+    reason: Annotated[str, Meta(max_length=1000, pattern=STORABLE)] = ""
 
 
 class PolicyView(View):

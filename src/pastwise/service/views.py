@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
-from pastwise.service.store.rows import DecisionRow, OutcomeRow, VersionRow
+from pastwise.service.store.rows import DecisionRow, EventRow, OutcomeRow, VersionRow
 from pastwise.service.types import (
+    ConflictView,
     DecisionDetail,
     DecisionView,
     OutcomeDetail,
@@ -82,7 +84,9 @@ def decision_view(row: DecisionRow, support: SupportView) -> DecisionView:
     )
 
 
-def decision_detail(row: DecisionRow, outcome: OutcomeRow | None) -> DecisionDetail:
+def decision_detail(
+    row: DecisionRow, outcome: OutcomeRow | None, conflicts: Sequence[EventRow] = ()
+) -> DecisionDetail:
     """All that is stored of a decision."""
     return DecisionDetail(
         decision_id=row.id,
@@ -104,8 +108,15 @@ def decision_detail(row: DecisionRow, outcome: OutcomeRow | None) -> DecisionDet
         status=row.status,  # type: ignore[arg-type]
         taken=row.taken,
         taken_by=row.taken_by,
+        key=row.key,
         outcome=None if outcome is None else _outcome_detail(outcome),
+        conflicts=[_conflict_view(event) for event in conflicts],
     )
+
+
+def _conflict_view(event: EventRow) -> ConflictView:
+    reported = json.loads(event.body)
+    return ConflictView(reported["next_state"], reported["reward"], time_text(event.at))
 
 
 def _outcome_detail(row: OutcomeRow) -> OutcomeDetail:

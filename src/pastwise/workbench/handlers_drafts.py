@@ -196,9 +196,14 @@ async def report(call: Call) -> Answer:
     bench = bench_of(call)
     found = _draft(call)
     learner = await _learned(bench, found.counts, found.goal, found.method)
+    return await report_of(learner, found.name)
+
+
+async def report_of(learner: TransferLearner, title: str) -> Answer:
+    """The report of a policy as a page."""
 
     def written() -> bytes:
-        card = PolicyCard.of(learner, quick_verdict(learner), title=found.name)
+        card = PolicyCard.of(learner, quick_verdict(learner), title=title)
         return card_html(card).encode()
 
     body = await asyncio.to_thread(written)
@@ -253,6 +258,9 @@ async def add_version_of_draft(call: Call) -> Answer:
     found = bench.projects.draft(body.draft)
     deployed = [*found.deployed, f"{name}@{view.version}"]
     bench.projects.change(found, bench.clock(), deployed=deployed)
+    project = bench.projects.project(found.project)
+    if name not in project.policies:
+        bench.projects.change(project, bench.clock(), policies=[*project.policies, name])
     location = f"/v1/policies/{name}/versions/{view.version}".encode()
     return Answer(view, 201, ((b"location", location),))
 

@@ -42,6 +42,7 @@ async def _session(bench: Workbench, query: SessionQuery) -> SessionView:
         project=bench.opened,
         methods=names(),
         samples=samples_at_hand(),
+        data=str(bench.settings.data.absolute()),
         projects=project_list(bench, None, MOST_LOGS),
         log=None,
         counts=None,

@@ -62,6 +62,7 @@ class Project(Struct, kw_only=True):
     validation: ValidationView | None = None
     num_states: int | None = None
     num_actions: int | None = None
+    policies: list[str] = []
     created: str
     changed: str
     revision: int = 1

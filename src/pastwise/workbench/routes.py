@@ -9,6 +9,7 @@ from pastwise.service.types import JobView, Page, VersionView
 from pastwise.workbench import handlers_drafts as on_drafts
 from pastwise.workbench import handlers_projects as on_projects
 from pastwise.workbench import handlers_session as on_session
+from pastwise.workbench import handlers_versions as on_versions
 from pastwise.workbench.types import (
     CountsView,
     OrderRequest,
@@ -44,6 +45,7 @@ PROJECT = "/v1/projects/{id}"
 COUNTS = "/v1/counts/{id}"
 DRAFT = "/v1/drafts/{id}"
 VERSIONS = f"{POLICY}/versions"
+VERSION = f"{VERSIONS}/{{version}}"
 
 SESSION = (
     Operation(
@@ -296,7 +298,31 @@ DRAFTS = (
     ),
 )
 
-WORKBENCH: tuple[Operation, ...] = (*SESSION, *PREVIEWS, *PROJECTS, *DRAFTS)
+FILES = (
+    Operation(
+        "GET",
+        f"{VERSION}/report.html",
+        on_versions.report,
+        "Read the report of a version, for the person who signs it off.",
+        answer=on_drafts.HTML,
+    ),
+    Operation(
+        "GET",
+        f"{VERSION}/card.md",
+        on_versions.card,
+        "Download the policy card of a version.",
+        answer=on_versions.MARKDOWN,
+    ),
+    Operation(
+        "GET",
+        f"{VERSION}/goal.json",
+        on_versions.goal,
+        "Download the goal of a version.",
+        answer=on_versions.GOAL,
+    ),
+)
+
+WORKBENCH: tuple[Operation, ...] = (*SESSION, *PREVIEWS, *PROJECTS, *DRAFTS, *FILES)
 """What the workbench adds to the service."""
 
 _ADDRESSES = {(operation.method, operation.path) for operation in WORKBENCH}

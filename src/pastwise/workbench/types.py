@@ -59,6 +59,8 @@ class SessionView(View):
     ----------
     root : str
         Folder that paths of logs must lie in.
+    data : str
+        Folder of what is saved.
     project : str, optional
         The log that the workbench was opened on.
     methods : list of str
@@ -79,6 +81,7 @@ class SessionView(View):
     projects: Page[ProjectSummary]
     log: ProjectView | None
     counts: CountsView | None
+    data: str
 
 
 # Projects: logs that the workbench knows.
@@ -178,7 +181,7 @@ class OrderView(View):
 
 
 class DraftSummary(View):
-    """A saved policy in a list."""
+    """A saved policy in a list; ``deployed`` as in `DraftView`."""
 
     id: str
     name: str
@@ -187,6 +190,7 @@ class DraftSummary(View):
     method: str
     counts: str
     changed: str
+    deployed: list[str]
 
 
 class ProjectView(View):
@@ -204,6 +208,8 @@ class ProjectView(View):
         Id of the counts.
     source : str
         Where the log comes from, for people.
+    policies : list of str
+        Names of the deployed policies that were made of it, the oldest first.
     """
 
     id: str
@@ -220,6 +226,7 @@ class ProjectView(View):
     order: OrderView | None
     validation: ValidationView | None
     drafts: list[DraftSummary]
+    policies: list[str]
     changed: str
     etag: str
 

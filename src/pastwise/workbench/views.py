@@ -48,6 +48,7 @@ def project_view(bench: Workbench, found: Project) -> ProjectView:
             method=draft.method,
             counts=draft.counts,
             changed=draft.changed,
+            deployed=draft.deployed,
         )
         for draft in bench.projects.drafts(found.id)
     ]
@@ -66,6 +67,7 @@ def project_view(bench: Workbench, found: Project) -> ProjectView:
         order=found.order,
         validation=found.validation,
         drafts=drafts,
+        policies=found.policies,
         changed=found.changed,
         etag=etag_of(found),
     )
@@ -91,7 +93,7 @@ def _summary(bench: Workbench, found: Project) -> ProjectSummary:
         goal=None if last is None else last.sentence,
         verdict=None if verdict is None else verdict.verdict,
         gain=None if verdict is None else verdict.difference,
-        deployed=_deployed(bench, [name for draft in drafts for name in draft.deployed]),
+        deployed=_deployed(bench, found.policies),
         changed=max([found.changed, *(draft.changed for draft in drafts)]),
         findings=[FindingSummary(each.code, each.severity, each.message) for each in findings],
         origin=found.source.kind,
@@ -110,13 +112,11 @@ def _job(job: JobView) -> JobSummary:
     return JobSummary(job.id, job.kind, progress.done, progress.of, so_far)
 
 
-def _deployed(bench: Workbench, places: list[str]) -> DeployedView | None:
-    """The policy that a draft was added to last, as it is served now."""
-    if not places:
-        return None
-    name = places[-1].rpartition("@")[0]
+def _deployed(bench: Workbench, policies: list[str]) -> DeployedView | None:
+    """The policy of a log that needs the first look: with an alarm, live, or the newest."""
     served = {view.name: view for view in bench.engine.policies()}
-    view = served.get(name)
-    if view is None:
+    views = [served[name] for name in policies if name in served]
+    if not views:
         return None
-    return DeployedView(name, view.settings.mode, view.alarm, view.settings.version)
+    view = max(views, key=lambda each: (each.alarm, each.settings.mode == "live", each.created))
+    return DeployedView(view.name, view.settings.mode, view.alarm, view.settings.version)

@@ -18,6 +18,7 @@ from pastwise.service.store.rows import (
     DayRow,
     DayStateRow,
     DecisionRow,
+    EventRow,
     HistoryItem,
     OutcomeRow,
     Page,
@@ -84,6 +85,10 @@ class Store(Protocol):
 
     def outcome_of(self, decision_id: str) -> OutcomeRow | None:
         """The outcome of a decision."""
+        ...
+
+    def conflicts(self, decision_id: str) -> list[EventRow]:
+        """Other outcomes that were reported for a decision, the oldest first."""
         ...
 
     def decision_by_key(self, policy: str, token: str, key: str) -> DecisionRow | None:

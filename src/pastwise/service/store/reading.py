@@ -18,6 +18,7 @@ from pastwise.service.store.rows import (
     DayRow,
     DayStateRow,
     DecisionRow,
+    EventRow,
     HistoryItem,
     OutcomeRow,
     Page,
@@ -107,6 +108,7 @@ DUE = _selection(
 OPEN_DECISIONS = f"select count(*) from decision where policy = ? and {NOT_CLOSED} and due >= 0"
 """Any time is after 0; the condition makes SQLite take the index ``decision_due``."""
 
+CONFLICTS = _selection(EventRow, "where decision = ? and kind = 'conflict' order by seq")
 OUTCOME_OF = _selection(OutcomeRow, "where decision = ?")
 POLICIES = _selection(PolicyRow, "order by policy")
 POLICY = _selection(PolicyRow, "where policy = ?")
@@ -145,6 +147,10 @@ class Reads(ABC):
         """The outcome of a decision."""
         rows = self.rows(OUTCOME_OF, decision_id)
         return OutcomeRow._make(rows[0]) if rows else None
+
+    def conflicts(self, decision_id: str) -> list[EventRow]:
+        """Other outcomes that were reported for a decision, the oldest first."""
+        return [EventRow._make(row) for row in self.rows(CONFLICTS, decision_id)]
 
     def decision_by_key(self, policy: str, token: str, key: str) -> DecisionRow | None:
         """The decision that was made for an idempotency key."""
