@@ -170,6 +170,17 @@ export function day(time: Date, now: Date = new Date()): string {
   });
 }
 
+/** A day in a sentence: today, yesterday, 12 Oct. */
+export function sentenceDay(time: string, now: Date = new Date()): string {
+  const then = new Date(time);
+  if (then.toDateString() === now.toDateString()) {
+    return "today";
+  }
+  const before = new Date(now);
+  before.setDate(now.getDate() - 1);
+  return then.toDateString() === before.toDateString() ? "yesterday" : day(then, now);
+}
+
 /** A time to the second: 12 Oct, 14:03:27. */
 export function moment(time: string): string {
   const then = new Date(time);

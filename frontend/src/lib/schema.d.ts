@@ -292,6 +292,23 @@ export interface components {
             turns: boolean;
         };
         /**
+         * ReplayView
+         * @description Result of a replay from the policy file through all events.
+         *
+         *         Attributes
+         *         ----------
+         *         difference : str, optional
+         *             The first event that came out otherwise, and how.
+         */
+        ReplayView: {
+            events: number;
+            state_hash: string;
+            equal: boolean;
+            seconds: number;
+            /** @default null */
+            difference: string | null;
+        };
+        /**
          * DecideRequest
          * @description A request for a decision.
          *

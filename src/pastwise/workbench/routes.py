@@ -5,7 +5,7 @@ from __future__ import annotations
 from pastwise.service.calls import OCTETS, POLICY, Operation
 from pastwise.service.queries import PageQuery, VersionQuery
 from pastwise.service.routes import OPERATIONS as SERVICE
-from pastwise.service.types import JobView, Page, VersionView
+from pastwise.service.types import JobView, Page, ReplayView, VersionView
 from pastwise.workbench import handlers_drafts as on_drafts
 from pastwise.workbench import handlers_projects as on_projects
 from pastwise.workbench import handlers_session as on_session
@@ -333,5 +333,5 @@ ALL_OPERATIONS: tuple[Operation, ...] = (
 )
 """All operations of a workbench; its own take the place of the service's at the same address."""
 
-RESULTS = (VerdictView, ComparisonResult, ProbeResult)
+RESULTS = (VerdictView, ComparisonResult, ProbeResult, ReplayView)
 """Types of the results of jobs, which the OpenAPI document describes as well."""
