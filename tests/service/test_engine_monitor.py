@@ -115,3 +115,50 @@ async def test_there_is_nothing_to_see_without_a_version_or_a_period(tmp_path: P
             await bench.engine.monitor(ROOM, 2000, 1000)
         with refused("not-found"):
             await bench.engine.monitor("other", None, None)
+
+
+async def test_the_course_of_the_outcomes_is_there_in_batches(tmp_path: Path) -> None:
+    async with room_engine(tmp_path, on_alarm="none") as bench:
+        for _ in range(50):
+            bench.clock.pass_seconds(1)
+            await bench.outcome(await bench.decide("mild"), "cold")
+        seen = await view(bench)
+
+        assert [batch.outcomes for batch in seen.batches] == [20, 20, 10]
+        evidence = [batch.evidence for batch in seen.batches]
+        assert evidence == sorted(evidence)
+        assert evidence[-1] == seen.change.evidence
+        # All of it was on one day, whose mean is that of the batches.
+        (day,) = seen.days
+        assert day.wanted is not None
+        total = sum(
+            batch.wanted.observed * batch.outcomes for batch in seen.batches if batch.wanted
+        )
+        assert total / 50 == pytest.approx(day.wanted.observed)
+        predicted = sum(b.wanted.predicted * b.outcomes for b in seen.batches if b.wanted)
+        assert predicted / 50 == pytest.approx(day.wanted.predicted)
+
+
+async def test_a_batch_is_predicted_as_a_day_is(tmp_path: Path) -> None:
+    async with room_engine(tmp_path) as bench:
+        for next_state in ("cold", "mild", "warm", "mild"):
+            await bench.outcome(await bench.decide("cold"), next_state)
+        seen = await view(bench)
+
+        (day,) = seen.days
+        (batch,) = seen.batches
+        assert day.wanted is not None
+        assert batch.wanted is not None
+        for name in ("outcomes", "observed", "predicted", "low", "high"):
+            assert getattr(batch.wanted, name) == pytest.approx(getattr(day.wanted, name))
+
+
+async def test_a_changed_row_has_what_followed_in_the_log_and_lately(tmp_path: Path) -> None:
+    async with room_engine(tmp_path, on_alarm="none") as bench:
+        for _ in range(200):
+            await bench.outcome(await bench.decide("mild"), "cold")
+        seen = await bench.engine.monitor(ROOM, None, None, rows=1)
+
+        (row,) = seen.change.rows
+        assert row.lately == pytest.approx({"cold": 1.0})
+        assert set(row.log) - {"cold"}

@@ -195,3 +195,13 @@ async def test_decisions_go_on_while_a_version_is_changed(tmp_path: Path) -> Non
         assert versions == sorted(versions)
         assert versions[-1] == 2
         assert (await bench.engine.replay(ROOM)).equal
+
+
+async def test_a_change_keeps_its_reason(tmp_path: Path) -> None:
+    async with room_engine(tmp_path) as bench:
+        await bench.change(mode="shadow")
+        await bench.change(mode="live", reason="despite alarm: a trial")
+        last = ("tester", "settings", {"mode": "shadow"})
+
+        assert audits(bench)[-1] == (*last, {"mode": "live", "reason": "despite alarm: a trial"})
+        assert bench.engine.policy(ROOM).settings.mode == "live"

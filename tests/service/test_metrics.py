@@ -8,7 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from pastwise.errors import ParameterError
-from pastwise.service.metrics import OTHER, Counter, Metrics
+from pastwise.service.metrics import OTHER, Counter, Distribution, Metrics
 
 NAMES = {
     "decisions",
@@ -130,3 +130,15 @@ def test_threads_lose_no_addition() -> None:
     for thread in threads:
         thread.join()
     assert child.value == 80_000
+
+
+def test_a_quantile_lies_between_the_bounds_that_it_is_counted_by() -> None:
+    seconds = Distribution([1.0, 2.0, 4.0])
+    for value in [0.5] * 50 + [3.0] * 49 + [9.0]:
+        seconds.observe(value)
+
+    assert seconds.count == 100
+    assert seconds.quantile(0.5) == pytest.approx(1.0)
+    assert seconds.quantile(0.25) == pytest.approx(0.5)
+    assert 2.0 < seconds.quantile(0.8) < 4.0
+    assert seconds.quantile(1.0) == 4.0  # more than the last bound is not known

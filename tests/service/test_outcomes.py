@@ -172,6 +172,12 @@ async def test_another_outcome_is_a_conflict_and_the_first_stays(tmp_path: Path)
         stored = bench.engine.store.outcome_of(decision.decision_id)
         assert stored is not None
         assert stored.next_state == "warm"
+        seen = await bench.engine.decision(decision.decision_id)
+        assert [conflict.next_state for conflict in seen.conflicts] == ["mild"]
+        assert bench.news[-1][1:] == (
+            "conflict",
+            {"decision_id": decision.decision_id, "seq": seen.seq + 2, "next_state": "mild"},
+        )
 
 
 # Late, missing.

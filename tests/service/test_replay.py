@@ -291,3 +291,25 @@ def test_a_replay_starts_where_retention_left_off(store: Store, tmp_path: Path) 
     assert loop.policy.version is not None
     assert view.state_hash == loop.policy.version.state_hash().hex()
     assert loop.reloaded().rule("cold") == loop.policy.rule("cold")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("snapshot_every", [3, 1000])
+async def test_the_rule_of_a_decision_is_the_one_it_was_sampled_from(
+    tmp_path: Path, snapshot_every: int
+) -> None:
+    options = {"snapshot_every": snapshot_every}
+    async with room_engine(tmp_path, options=options, floor=0.05) as bench:
+        rules = []
+        for next_state in ("warm", "mild", "cold", "warm"):
+            rule = await bench.rule("cold")
+            decision = await bench.decide("cold")
+            rules.append((decision, rule))
+            await bench.outcome(decision, next_state)
+
+        for decision, rule in rules:
+            found = await bench.engine.rule_of_decision(decision.decision_id)
+            assert found.rule == rule
+            assert found.rule[decision.action] == decision.propensity
+            assert found.evidence == decision.evidence
+        assert rules[0][1] != rules[-1][1]

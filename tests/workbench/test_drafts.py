@@ -132,6 +132,33 @@ def test_a_draft_becomes_a_version(bench: InProcessBench, counts: str) -> None:
     assert slug_of(answer) == "unknown-member"
 
 
+def test_a_log_knows_its_policies_and_their_files(bench: InProcessBench, counts: str) -> None:
+    draft = bench.draft(counts)
+    assert bench.call("PUT", "/v1/policies/files", {}).status_code == 201
+    for _ in range(2):
+        body = {"draft": draft["id"], "note": "<i>first</i>"}
+        assert bench.call("POST", "/v1/policies/files/versions", body).status_code == 201
+    project = bench.call("GET", f"/v1/projects/{draft['project']}").json()
+    assert project["policies"].count("files") == 1
+    summary = next(each for each in project["drafts"] if each["id"] == draft["id"])
+    assert summary["deployed"] == ["files@1", "files@2"]
+
+    # They say what the version is, also without the draft.
+    etag = bench.call("GET", f"/v1/drafts/{draft['id']}").headers["etag"]
+    headers = {"If-Match": etag}
+    assert bench.call("DELETE", f"/v1/drafts/{draft['id']}", headers=headers).status_code == 204
+    place = "/v1/policies/files/versions/1"
+    goal = bench.call("GET", f"{place}/goal.json")
+    assert learned(goal.json()).rule_ == learned(COMFORT).rule_
+    card = bench.call("GET", f"{place}/card.md")
+    assert card.headers["content-type"].startswith("text/markdown")
+    assert "comfortable" in card.text
+    report = bench.call("GET", f"{place}/report.html")
+    assert "&lt;i&gt;first&lt;/i&gt;" in report.text
+    assert "sha256-" in report.headers["content-security-policy"]
+    assert slug_of(bench.call("GET", "/v1/policies/files/versions/3/goal.json")) == "not-found"
+
+
 def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
     with InProcessBench(tmp_path) as bench:
         counts = bench.counted()

@@ -1219,6 +1219,7 @@ export interface components {
             projects: components["schemas"]["Page_ProjectSummary_"];
             log: components["schemas"]["ProjectView"] | null;
             counts: components["schemas"]["CountsView"] | null;
+            data: string;
         };
         /**
          * Page[ProjectSummary]

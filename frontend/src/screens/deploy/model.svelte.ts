@@ -16,7 +16,6 @@ import type {
   Policy,
   PolicySettings,
   Project,
-  Session,
   Version,
 } from "../../lib/types";
 import { switchesOf } from "./versions";
@@ -33,7 +32,6 @@ export interface Stale {
 
 interface Deployed {
   project: Project;
-  session: Session;
   policies: Policy[];
   policy: Policy | null;
   versions: Version[];
@@ -44,9 +42,8 @@ interface Deployed {
 const MOST = 500;
 
 async function load(log: string, name: string | null, signal: AbortSignal): Promise<Deployed> {
-  const [project, session, all, audit] = await Promise.all([
+  const [project, all, audit] = await Promise.all([
     get<Project>(path`/v1/projects/${log}`, { signal }),
-    get<Session>("/v1/session", { signal }),
     get<Page<Policy>>(`/v1/policies?limit=${MOST}`, { signal }),
     get<Page<Audit>>(`/v1/audit?limit=${MOST}`, { signal }),
   ]);
@@ -57,7 +54,7 @@ async function load(log: string, name: string | null, signal: AbortSignal): Prom
     const address = path`/v1/policies/${policy.name}/versions`;
     versions = (await get<Page<Version>>(`${address}?limit=${MOST}`, { signal })).items;
   }
-  return { project, session, policies, policy, versions, audit: audit.items };
+  return { project, policies, policy, versions, audit: audit.items };
 }
 
 /** The policy of the address; otherwise one that is live, or the newest. */
@@ -90,18 +87,21 @@ export class DeployModel {
     });
   }
 
-  /** Changes settings; returns whether that went well. */
+  /** Changes settings, on the page at once; returns whether that went well. */
   async change(changes: Changes): Promise<boolean> {
     const policy = this.policy;
     if (policy === null) {
       return false;
     }
+    const { reason: _, ...settings } = changes;
+    this.#take({ ...policy, settings: { ...policy.settings, ...settings } });
     return this.#attempt(async () => {
       try {
         const ifMatch = `"${policy.etag}"`;
         this.#take(await patch<Policy>(path`/v1/policies/${policy.name}`, changes, { ifMatch }));
         announce("Saved");
       } catch (error) {
+        this.#take(policy);
         if (!(error instanceof Problem) || error.slug !== "stale") {
           throw error;
         }

@@ -1,6 +1,6 @@
 /** What a version is and was: from the policy, the drafts, and the trail of who changed what. */
 
-import { int, methodName, sentenceDay } from "../../lib/format";
+import { int, methodName, sentence, sentenceDay } from "../../lib/format";
 import type { Audit, DraftSummary, Policy, Version } from "../../lib/types";
 import type { Tone } from "../../parts/tones";
 
@@ -86,8 +86,14 @@ export function standingOf(version: Version, policy: Policy, switches: Switch[])
   const isNewer = left.to !== null && left.to < number;
   const word = left.isRollback && isNewer ? "rolled back" : "retired";
   const why = left.reason === "" ? "" : ` “${left.reason}”`;
-  const successor = left.to === null ? "" : `v${left.to} took over on ${sentenceDay(left.at)}.`;
+  const successor = left.to === null ? "" : `v${left.to} took over ${onDay(left.at)}.`;
   return { word, tone: word === "rolled back" ? "bad" : "plain", sentence: successor + why };
+}
+
+/** A day with its preposition: today, on 12 Oct. */
+function onDay(time: string): string {
+  const text = sentenceDay(time);
+  return /^\d/.test(text) ? `on ${text}` : text;
 }
 
 /** The draft that a version was made of. */
@@ -112,11 +118,11 @@ export function titleOf(version: Version, draft: DraftSummary | undefined): stri
 /** How and by whom a version was made, with what was said about it. */
 export function originOf(version: Version, draft: DraftSummary | undefined): string {
   const method = draft === undefined ? "" : `${methodName(draft.method)}, `;
-  const made = `made ${sentenceDay(version.at)} by ${version.who}.`;
+  const made = `made ${onDay(version.at)} by ${version.who}.`;
   const note = version.note.replace(LEARNED, "");
   const isSaid = note === "" || note === titleOf(version, draft);
-  const text = `${method}${made}${isSaid ? "" : ` ${note}`}`;
-  return text.charAt(0).toUpperCase() + text.slice(1);
+  const text = `${method}${made}${isSaid ? "" : ` “${note}”`}`;
+  return sentence(text);
 }
 
 /** A checksum in few characters: 8c1f…e2. */
