@@ -30,6 +30,7 @@ function draft(id: string, changes: Partial<DraftSummary> = {}): DraftSummary {
     method: "TL",
     counts: "new",
     changed: "2026-11-16T12:00:00Z",
+    deployed: [],
     ...changes,
   };
 }

@@ -218,7 +218,8 @@ describe("what overrules and what is not said", () => {
 
 describe("what the address chooses", () => {
   function draft(id: string, goal: DraftSummary["goal"], changed: string): DraftSummary {
-    return { id, name: id, goal, sentence: "", method: "TL", counts: "cnt_1", changed };
+    const rest = { sentence: "", method: "TL", counts: "cnt_1", deployed: [] };
+    return { id, name: id, goal, changed, ...rest };
   }
   const warm = draft("warm", { prefer: { warm: 1 } }, "2026-01-01T00:00:00Z");
   const cold = draft("cold", { prefer: { cold: 1 } }, "2026-01-02T00:00:00Z");

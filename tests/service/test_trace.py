@@ -33,7 +33,7 @@ def test_all_outcomes_are_there_in_few_batches(outcomes: int) -> None:
 
 def test_a_batch_has_the_evidence_after_its_last_outcome() -> None:
     trace = traced(10 * MOST * FIRST_SIZE)
-    for batch in trace.batches:
+    for batch in trace.batches[:-1]:
         assert batch.evidence == batch.until / 1000 + 1
 
 

@@ -127,11 +127,6 @@ export function counted(value: number, noun: string, plural = `${noun}s`): strin
   return `${int(value)} ${value === 1 ? noun : plural}`;
 }
 
-/** Text as a sentence: a capital at the beginning. */
-export function sentence(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
 /** Names in a sentence: a, b and c; or "a, b and 5 others". */
 export function listed(names: string[], most = 5): string {
   const shown = names.length > most ? names.slice(0, most - 1) : names;
