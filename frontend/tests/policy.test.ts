@@ -149,8 +149,18 @@ describe("answers of the service", () => {
   });
 
   test("a verdict is asked for with its samples, or not at all", () => {
-    expect(questionFor("c", "k", {}, "TL", 200).request.want?.verdict).toEqual({ samples: 200 });
-    expect(questionFor("c", "k", {}, "TL", null).request.want?.verdict).toBeNull();
+    expect(questionFor(COUNTS, "k", {}, "TL", 200).request.want?.verdict).toEqual({ samples: 200 });
+    expect(questionFor(COUNTS, "k", {}, "TL", null).request.want?.verdict).toBeNull();
+  });
+
+  test("of a system that a page cannot hold, a line on every state is asked for", () => {
+    const states = Array.from({ length: 1000 }, (_, index) => ({ key: String(index) }));
+    const vast = { ...COUNTS, states, transitions: null } as unknown as Counts;
+    expect(questionFor(vast, "k", {}, "TL", null).request.want).toMatchObject({
+      rule: { first: 1 },
+      overview: true,
+    });
+    expect(questionFor(COUNTS, "k", {}, "TL", null).request.want?.overview).toBeUndefined();
   });
 });
 

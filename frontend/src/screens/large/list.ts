@@ -15,6 +15,13 @@ export type Sort = (typeof SORTS)[number];
 export const FILTERS = ["weak", "changed", "reached"] as const;
 export type Filter = (typeof FILTERS)[number];
 
+/** Above this many states there is a search, an order and filters. */
+const MANY = 30;
+
+export function isMany(states: number): boolean {
+  return states > MANY;
+}
+
 /** Records of the likeliest action below which it was seen rarely. */
 export const FEW = 5;
 

@@ -32,6 +32,9 @@ interface Question {
 /** Rows of the log behind each piece of evidence. */
 const ROWS = 4;
 
+/** Part of what is wanted most from which a next state is wanted at all. */
+const LEAST_WANTED = 0.001;
+
 /** Actions with ribbons of their own. */
 const MOST_ACTIONS = 7;
 
@@ -116,8 +119,15 @@ export class Reasons {
       return {};
     }
     const most = ideal.reduce((largest, each) => Math.max(largest, each), 0);
-    const shares = states.map((key, index) => [key, (ideal[index] ?? 0) / most] as const);
-    return Object.fromEntries(shares.filter(([, share]) => share >= 0.001));
+    // Without a prototype: any label may be looked up.
+    const wanted = Object.create(null) as Record<string, number>;
+    states.forEach((key, index) => {
+      const share = (ideal[index] ?? 0) / most;
+      if (share >= LEAST_WANTED) {
+        wanted[key] = share;
+      }
+    });
+    return wanted;
   });
 
   /** What each action led to from the state. */
