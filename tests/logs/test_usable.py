@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pastwise.logs.findings import Finding
@@ -85,6 +86,46 @@ def test_edges_that_the_log_decided_are_known() -> None:
     own = usable(log, {**columns, "bins": {"degrees": [7, 12]}})
     assert own.bins == {"degrees": (7, 12)}
     assert usable(log, columns).bins == {}
+
+
+def test_findings_on_labels_show_rows_that_have_them() -> None:
+    # Ten people; only the first was ever operated, and nobody leaves "end".
+    log: dict[str, list[Any]] = {"who": [], "day": [], "s": [], "do": []}
+    for person in range(10):
+        for day in range(30):
+            log["who"].append(person)
+            log["day"].append(day)
+            log["s"].append("end" if day == 29 else "ab"[day % 2])
+            log["do"].append("rest" if day % 4 < 2 else "walk")
+    log["do"][7] = "operate"
+    result = usable(log, COLUMNS)
+    few = found_in(result, "few-episodes")
+    assert [example["row"] for example in few.examples] == [8]
+    dead_end = found_in(result, "dead-end")
+    assert [example["row"] for example in dead_end.examples] == [29, 59, 89]
+
+
+def test_actions_without_effect_show_rows_that_have_them() -> None:
+    # Walking leads to "a", running to "b", resting to either, as the others do on average.
+    random = np.random.default_rng(0)
+    do = random.choice(["walk", "run", "rest"], size=3000)
+    led_to = np.where(do == "rest", random.choice(["a", "b"], size=3000), "a")
+    led_to[do == "run"] = "b"
+    log = {"day": np.arange(3000), "s": np.roll(led_to, 1), "do": do}
+    result = usable(log, {"state": "s", "action": "do", "time": "day"})
+    examples = found_in(result, "no-effect").examples
+    assert [example["do"] for example in examples] == ["rest"] * 3
+
+
+def test_findings_on_the_whole_log_show_its_first_rows() -> None:
+    log: dict[str, list[Any]] = {
+        "day": list(range(200)),
+        "degrees": [0.37 * day for day in range(200)],
+        "do": ["x", "y", "x", "y", "x"] * 40,
+    }
+    result = usable(log, {"state": "degrees", "action": "do", "time": "day"})
+    for code in ("continuous-column", "one-episode"):
+        assert [example["row"] for example in found_in(result, code).examples] == [1, 2, 3], code
 
 
 def test_constant_actions_block_a_verdict() -> None:

@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import chdtrc
 
-from pastwise._numerics.arrays import FloatArray, group_sum
+from pastwise._numerics.arrays import FloatArray, IntArray, group_sum
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import Label, Space, key_of
 from pastwise.errors import shortened
@@ -165,9 +165,26 @@ def _action_is_outcome(
     return [finding_of("action-is-outcome", total, share=share)]
 
 
-def _without_effect(
+def _without_effect(counts: TransitionCounts, *, level: float = 0.05) -> list[Finding]:
+    """Actions without an effect; ``level`` is that of `actions_without_effect`."""
+    found, records = actions_without_effect(counts, level=level)
+    if not len(found):
+        return []
+    names = [key_of(counts.actions.labels[index]) for index in found.tolist()]
+    return [
+        finding_of(
+            "no-effect",
+            int(records.sum()),
+            actions=counted(len(names), "action"),
+            names=named(names),
+            level=f"{100 * level:g} %",
+        )
+    ]
+
+
+def actions_without_effect(
     counts: TransitionCounts, *, level: float = 0.05, min_records: int = 100
-) -> list[Finding]:
+) -> tuple[IntArray, FloatArray]:
     """Actions whose next states do not differ from those of other actions in the same states.
 
     Parameters
@@ -178,21 +195,16 @@ def _without_effect(
         Records that an action needs, in states in which others were taken as well: a hundred show
         a difference of 0.15 between two probabilities in two of three cases. With fewer, hardly
         any effect could be distinguished from none.
+
+    Returns
+    -------
+    actions : array of int
+    records : array of float
+        Records of each of them, in states where it can be compared.
     """
     p_values, records = effect_test(counts)
     found = np.flatnonzero((records >= min_records) & (p_values > level))
-    if not len(found):
-        return []
-    names = [key_of(counts.actions.labels[index]) for index in found.tolist()]
-    return [
-        finding_of(
-            "no-effect",
-            int(records[found].sum()),
-            actions=counted(len(names), "action"),
-            names=named(names),
-            level=f"{100 * level:g} %",
-        )
-    ]
+    return found, records[found]
 
 
 def effect_test(counts: TransitionCounts) -> tuple[FloatArray, FloatArray]:

@@ -26,10 +26,12 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
+from pastwise._numerics.arrays import IntArray
 from pastwise.data.bins import Bins
 from pastwise.data.counts import Decay, TransitionCounts
 from pastwise.data.episodes import NUM_FOLDS
 from pastwise.data.partition import Feature, Partition
+from pastwise.data.space import Space
 from pastwise.errors import LogError, ParameterError
 from pastwise.logs.columns import ALL_NUMBERS, Columns, require_columns, seconds
 from pastwise.logs.expressions import feature_value, is_date, leaf_number
@@ -846,15 +848,36 @@ def bad_labels(columns: Columns, schema: Schema) -> dict[str, list[nw.Expr]]:
 
 def leaves_terminal(columns: Columns, counts: TransitionCounts) -> nw.Expr:
     """Condition for records that leave one of the terminal states of the counts."""
-    is_terminal: list[nw.Expr] = []
-    for index in counts.terminal.tolist():
-        label: Any = counts.states.labels[index]
-        fields = label if counts.states.is_product else (label,)
+    codes = [columns.state_codes.get(name) for name in columns.state_fields]
+    return has_label("state", counts.states, counts.terminal, codes)
+
+
+def has_label(
+    part: str,
+    space: Space,
+    indices: IntArray,
+    codes: Sequence[object],
+) -> nw.Expr:
+    """Condition for records in which a part has one of some labels.
+
+    Parameters
+    ----------
+    part : str
+        "state", "action" or "next".
+    indices : array of int
+        Places of the labels in the space; at least one.
+    codes : sequence
+        For each field of the part its bins or its partition, if the query numbers it.
+    """
+    is_label: list[nw.Expr] = []
+    for index in indices.tolist():
+        label: Any = space.labels[index]
+        fields = label if space.is_product else (label,)
         equals: list[nw.Expr] = []
         for i, value in enumerate(fields):
-            bins = columns.state_codes.get(columns.state_fields[i])
-            if isinstance(bins, (Bins, Partition)):
-                value = bins.labels.index(value) + 1
-            equals.append(nw.col(f"state {i}") == value)
-        is_terminal.append(reduce(and_, equals))
-    return reduce(or_, is_terminal)
+            meaning = codes[i]
+            if isinstance(meaning, (Bins, Partition)):
+                value = meaning.labels.index(value) + 1
+            equals.append(nw.col(f"{part} {i}") == value)
+        is_label.append(reduce(and_, equals))
+    return reduce(or_, is_label)

@@ -191,6 +191,15 @@ def _summary_of(
     )
 
 
+def actions_of_few_episodes(episodes: EpisodeSummary) -> IntArray:
+    """Actions that occur in very few episodes, in a log in which another one occurs in many."""
+    occurring = np.flatnonzero(episodes.by_action)
+    numbers = episodes.by_action[occurring]
+    if not len(occurring) or numbers.max() < MANY_EPISODES:
+        return occurring[:0]
+    return occurring[numbers <= FEW_EPISODES]
+
+
 def findings_on(episodes: EpisodeSummary) -> list[Finding]:
     """What the owner of a log should know about its episodes."""
     findings: list[Finding] = []
@@ -202,15 +211,14 @@ def findings_on(episodes: EpisodeSummary) -> list[Finding]:
         number = counted_episodes(episodes.several, episodes.unit)
         findings.append(finding_of("action-constant", episodes.several, episodes=number))
 
-    numbers = episodes.by_action[occurring]
-    is_rare = numbers <= FEW_EPISODES
-    if is_rare.any() and numbers.max() >= MANY_EPISODES:
+    rare = actions_of_few_episodes(episodes)
+    if len(rare):
         rests_on = []
-        for index in occurring[is_rare].tolist():
+        for index in rare.tolist():
             name = shortened(key_of(episodes.folds.actions.labels[index]), LONGEST_NAME)
             number = counted_episodes(int(episodes.by_action[index]), episodes.unit)
             rests_on.append(f"{name} rests on {number}")
-        rows = int(numbers[is_rare].sum())
+        rows = int(episodes.by_action[rare].sum())
         findings.append(
             finding_of(
                 "few-episodes",

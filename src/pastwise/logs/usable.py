@@ -19,6 +19,7 @@ from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import Label, key_of
 from pastwise.errors import shortened
 from pastwise.logs.columns import Columns
+from pastwise.logs.concerned import with_examples
 from pastwise.logs.decode import (
     BAD_LABEL_CODES,
     STATUS_CODES,
@@ -80,7 +81,7 @@ class Usable:
     states, actions : tuples
         In the order of the learner.
     findings : tuple of Finding
-        With severity and remedies.
+        With severity, remedies and rows that they concern.
     bins : mapping
         Edges by column, also of bins whose number was given, or chosen by the log.
     """
@@ -222,7 +223,7 @@ def _with_remedies(found: Inspection, columns: Columns) -> tuple[Finding, ...]:
         *continuous_columns(counts.actions, known.action, known, counts.num_records),
     ]
     findings = []
-    for finding in found.findings:
+    for finding in with_examples(found):
         kinds = CATALOGUE[finding.code].remedies
         remedies: list[Remedy] = []
         for kind in kinds:

@@ -165,7 +165,7 @@ def inspect_log(table: Any, columns: Columns | Mapping[str, Any]) -> Inspection:
         for finding in found.findings:
             if finding.code in conditions:
                 concerned = prepared.filter(conditions[finding.code])
-                finding = replace(finding, examples=_examples(concerned, raw))
+                finding = replace(finding, examples=examples_of(concerned, raw))
             findings.append(finding)
         if columns.has_next:
             findings += _out_of_order(prepared, columns, raw)
@@ -190,7 +190,7 @@ def _any_of(conditions: Sequence[nw.Expr]) -> nw.Expr:
     return reduce(or_, conditions)
 
 
-def _examples(frame: nw.LazyFrame[Any], raw: Sequence[str]) -> tuple[Example, ...]:
+def examples_of(frame: nw.LazyFrame[Any], raw: Sequence[str]) -> tuple[Example, ...]:
     """The first records, by row where the source has an order, as plain values."""
     frame = frame.select(**{name: nw.col(f"raw {name}") for name in raw})
     if ROW in raw:
@@ -251,7 +251,7 @@ def _out_of_order(
         names = list(raw)
         if code == "broken-chain":
             names += [f"following {name}" for name in names_of_state]
-        findings.append(finding_of(code, number, _examples(ordered.filter(holds), names)))
+        findings.append(finding_of(code, number, examples_of(ordered.filter(holds), names)))
     return findings
 
 
@@ -265,7 +265,7 @@ def _single_records(prepared: nw.LazyFrame[Any], raw: tuple[str, ...]) -> list[F
     if not number:
         return []
     episodes = counted(number, "episode")
-    return [finding_of("single-record", number, _examples(single, raw), episodes=episodes)]
+    return [finding_of("single-record", number, examples_of(single, raw), episodes=episodes)]
 
 
 def dead_ends_of(counts: TransitionCounts) -> IntArray:

@@ -82,6 +82,8 @@ export class LogModel {
     return this.isSaved ? saved : (this.checked.value ?? saved);
   });
   problem: Problem | null = $derived.by(() => (this.isSaved ? null : this.checked.problem));
+  /** Whether the log cannot be read by the mapping; a service that is away says nothing on that. */
+  isRefused: boolean = $derived(this.problem !== null && this.problem.status === 422);
   /** Rows of the log, where only the first of them were read. */
   inPartOf: number | null = $derived.by(() => {
     const rows = this.project.value?.rows ?? null;
