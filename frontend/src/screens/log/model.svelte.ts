@@ -1,12 +1,13 @@
 /**
  * The log screen's model: a log, the mapping under edit, and what the service makes of it.
  *
- * The mapping is in the address (`c`), or it is the one that the log starts with. Every change asks
- * for the rows and for a dry run, the newest one wins. What was read last stays until something newer
- * is known, also where the newest mapping is refused.
+ * The mapping is in the address (`c`), or it is the one that the log starts with; so are the marked
+ * row (`r`), the first row of the page (`o`) and the open finding (`f`). Every change asks for the rows
+ * and for a dry run, the newest one wins. What was read last stays until something newer is known, also
+ * where the newest mapping is refused.
  */
 
-import { untrack } from "svelte";
+import { onDestroy, untrack } from "svelte";
 
 import { address, go, unpack, update } from "../../lib/address.svelte";
 import { announce } from "../../lib/announce.svelte";
@@ -15,10 +16,13 @@ import { asProblem, get, path, post, Problem, put } from "../../lib/api";
 import { latest } from "../../lib/latest";
 import { refreshProjects } from "../../lib/projects.svelte";
 import type { Mapping, MappingAnswer, Project, Rows, Validation } from "../../lib/types";
-import { guessedMapping, inAddress, isSame, lackOf, mappingOf, textOf } from "./mapping";
+import { compact, guessedMapping, inAddress, isSame, lackOf, mappingOf, textOf } from "./mapping";
 import { ordered } from "./order";
 import { columnOrder } from "./roles";
 import { usableSentence } from "./words";
+
+/** Pause between two entries of a moving edge in the address: browsers allow some 20 a second. */
+const PAUSE_MS = 100;
 
 /** Rows of a page of the preview: a few screens, and quick to read from a file of any size. */
 export const PAGE = 100;
@@ -57,7 +61,7 @@ export class LogModel {
   /** The mapping under edit; null until the log is known. */
   mapping: Mapping | null = $derived.by(() => {
     const project = this.project.value;
-    return project === null ? null : mappingOf(address.query.c, project);
+    return project === null ? null : (this.#moving ?? mappingOf(address.query.c, project));
   });
   text = $derived(this.mapping === null ? null : textOf(this.mapping));
 
@@ -117,6 +121,10 @@ export class LogModel {
     return this.row === null ? 0 : Math.floor((this.row - 1) / PAGE) * PAGE;
   });
 
+  /** A mapping on its way to the address, while an edge of a bin moves. */
+  #moving: Mapping | null = $state.raw(null);
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
   #order: Order | null = $state.raw(null);
   order: Order = $derived.by(() => {
     const saved = this.#order ?? this.project.value?.order ?? undefined;
@@ -140,6 +148,7 @@ export class LogModel {
     this.page = new Answer((question, signal) => pageOf(id, question, signal));
     this.checked = new Answer((check, signal) => validationOf(id, check, signal));
     this.project.ask(id);
+    onDestroy(() => this.#rest());
 
     $effect(() => {
       const mapping = this.text;
@@ -166,9 +175,37 @@ export class LogModel {
   /** Edits the mapping; `replace` while an edge of a bin moves. */
   change(mapping: Mapping, options = { replace: false }): void {
     const project = this.project.value;
-    if (project !== null) {
-      update({ c: inAddress(mapping, project) }, options);
+    if (project === null) {
+      return;
     }
+    if (options.replace) {
+      this.#moving = compact(mapping);
+      this.#timer ??= setTimeout(() => this.#write(project), PAUSE_MS);
+    } else {
+      this.#rest();
+      update({ c: inAddress(mapping, project) });
+    }
+  }
+
+  /** Writes a moving mapping to the address, and again where the browser wants a pause first. */
+  #write(project: Project): void {
+    this.#timer = undefined;
+    if (this.#moving === null) {
+      return;
+    }
+    const text = inAddress(this.#moving, project);
+    update({ c: text }, { replace: true });
+    if ((address.query.c ?? null) === text) {
+      this.#moving = null;
+    } else {
+      this.#timer = setTimeout(() => this.#write(project), PAUSE_MS);
+    }
+  }
+
+  #rest(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#moving = null;
   }
 
   guessAgain(): void {
