@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 
 import type { Counts, Goal, Preview, Verdict } from "../src/lib/types";
-import { questionFor, shownOf, weakStates } from "../src/screens/policy/answers";
+import { questionFor, shownOf, verdictFor, weakStates } from "../src/screens/policy/answers";
 import {
   allowing,
   conditionsOf,
@@ -148,19 +148,22 @@ describe("answers of the service", () => {
     expect([...weakStates(Float64Array.of(0.5, 3, 0), COUNTS)]).toEqual([0]);
   });
 
-  test("a verdict is asked for with its samples, or not at all", () => {
-    expect(questionFor(COUNTS, "k", {}, "TL", 200).request.want?.verdict).toEqual({ samples: 200 });
-    expect(questionFor(COUNTS, "k", {}, "TL", null).request.want?.verdict).toBeNull();
+  test("a verdict is asked for apart from its policy", () => {
+    const policy = questionFor(COUNTS, "k", { prefer: { a: 1 } }, "TL");
+    expect(policy.request.want?.verdict).toBeUndefined();
+    const question = verdictFor(policy, 200);
+    expect(question.request.want?.verdict).toEqual({ samples: 200 });
+    expect(question.request.goal).toEqual({ prefer: { a: 1 } });
   });
 
   test("of a system that a page cannot hold, a line on every state is asked for", () => {
     const states = Array.from({ length: 1000 }, (_, index) => ({ key: String(index) }));
     const vast = { ...COUNTS, states, transitions: null } as unknown as Counts;
-    expect(questionFor(vast, "k", {}, "TL", null).request.want).toMatchObject({
+    expect(questionFor(vast, "k", {}, "TL").request.want).toMatchObject({
       rule: { first: 1 },
       overview: true,
     });
-    expect(questionFor(COUNTS, "k", {}, "TL", null).request.want?.overview).toBeUndefined();
+    expect(questionFor(COUNTS, "k", {}, "TL").request.want?.overview).toBeUndefined();
   });
 });
 

@@ -66,6 +66,7 @@ class Workbench(Service):
         self.judging: dict[str, tuple[str, RunningVerdict]] = {}
         self._counted: Cache[Counted] = Cache(most=4)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="preview")
+        self._judging = ThreadPoolExecutor(1, thread_name_prefix="verdict")
 
     def described(self) -> dict[str, Any]:
         """The OpenAPI document, with the results of jobs."""
@@ -89,6 +90,7 @@ class Workbench(Service):
         """Stop everything."""
         await self.reader.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
+        self._judging.shutdown(wait=False, cancel_futures=True)
         await super().stop()
 
     def holder(self, call: Call) -> Holder:
@@ -102,6 +104,10 @@ class Workbench(Service):
     async def compute(self, function: Callable[[], Result]) -> Result:
         """Do something that takes milliseconds in the one thread for it."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, function)
+
+    async def judge(self, function: Callable[[], Result]) -> Result:
+        """Compute a verdict in the one thread for it: with 100 states it takes seconds."""
+        return await asyncio.get_running_loop().run_in_executor(self._judging, function)
 
     def submit(self, kind: JobKind, arguments: dict[str, object], who: str, project_id: str) -> str:
         """Start a job about a project, and return its id."""

@@ -67,9 +67,10 @@ async def preview(call: Call, body: PreviewRequest) -> Answer:
         counted = bench.counted(counts_id)
         return bench.previews.preview(counted, body, found.order, found.validation)
 
-    # Reading a log may take long: previews of other goals do not wait for it.
+    # Verdicts and reading a log may take long: previews of other goals do not wait for them.
     who = call.holder.id
-    view = await bench.turns.take(f"{who} {_subject(want)}", lambda: bench.compute(work))
+    compute = bench.compute if want.verdict is None else bench.judge
+    view = await bench.turns.take(f"{who} {_subject(want)}", lambda: compute(work))
     if view.explain is not None and want.rows:
         await bench.rows_behind.add_to(view.explain, bench, counts_id, want.rows, who)
     return Answer(await bench.compute(lambda: msgspec.json.encode(view)))
@@ -81,6 +82,8 @@ def _subject(want: Wanted) -> str:
         return "rows"
     if want.explain is not None:
         return "reasons"
+    if want.verdict is not None:
+        return "verdict"
     return "policy" if want.rule.states is None else "states"
 
 

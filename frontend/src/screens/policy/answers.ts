@@ -26,22 +26,9 @@ export interface Shown {
 /** Above this many states a page asks for a line on each, and for the rule of those in view. */
 const WHOLE_STATES = 300;
 
-/**
- * The request for a policy.
- *
- * @param samples - models that the verdict is sampled from; null for no verdict
- */
-export function questionFor(
-  counts: Counts,
-  key: string,
-  goal: Goal,
-  method: string,
-  samples: number | null,
-): Question {
-  const want: Wanted = {
-    visits: true,
-    verdict: samples === null ? null : { samples },
-  };
+/** The request for a policy, without a verdict. */
+export function questionFor(counts: Counts, key: string, goal: Goal, method: string): Question {
+  const want: Wanted = { visits: true };
   const isVast = counts.transitions === null && counts.states.length > WHOLE_STATES;
   if (isVast) {
     want.rule = { first: 1 };
@@ -50,6 +37,16 @@ export function questionFor(
     want.ideal = false;
   }
   return { counts: counts.id, key, request: { goal, method, want } };
+}
+
+/**
+ * The request for the verdict on a policy, and as little else as possible.
+ *
+ * @param samples - models that it is sampled from
+ */
+export function verdictFor(policy: Question, samples: number): Question {
+  const want: Wanted = { rule: { first: 1 }, support: false, ideal: false, verdict: { samples } };
+  return { ...policy, request: { ...policy.request, want } };
 }
 
 /** An answer of the service as arrays. */

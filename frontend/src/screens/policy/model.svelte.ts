@@ -10,7 +10,7 @@
  * Arrays are flat, state by state, in the order of `states` and `actions`.
  */
 
-import { onDestroy, untrack } from "svelte";
+import { untrack } from "svelte";
 
 import { address, update } from "../../lib/address.svelte";
 import { Answer } from "../../lib/answer.svelte";
@@ -22,26 +22,8 @@ import { projectOf, projects } from "../../lib/projects.svelte";
 import { behaviour, learn, type Learned } from "../../lib/tl";
 import type { Counts, Goal, Overview, Preview, Verdict } from "../../lib/types";
 import { type Question, questionFor, type Shown, shownOf, weakStates } from "./answers";
+import { Judging } from "./judging.svelte";
 import { Wish } from "./wish.svelte";
-
-/** How long a goal rests before its verdict is asked for with all samples. */
-const REST_MS = 400;
-
-/** Above this many states the verdict is computed on request. */
-export const VERDICT_STATES = 300;
-
-/**
- * Milliseconds that a verdict may take while a slider moves: a planner's rule waits for it, that of
- * similarity does not.
- */
-const QUICK_MS = { planned: 60, similar: 400 };
-
-/** Models that a verdict is sampled from while a slider moves, and when it rests. */
-const FEW_SAMPLES = 200;
-const ALL_SAMPLES = 2000;
-
-/** Up to this many states a verdict is quick enough to be asked for with the first request. */
-const FEW_STATES = 30;
 
 export const METHODS = ["TL", "TL_foresight", "FPD_learn"] as const;
 
@@ -57,8 +39,8 @@ export class PolicyModel {
   );
   /** The goal and how to change it. */
   readonly wish = new Wish();
-  #restTimer: ReturnType<typeof setTimeout> | undefined;
-  #isFirst = true;
+  /** Whether it is better than what was done. */
+  readonly judging = new Judging(this);
 
   // What there is.
 
@@ -75,6 +57,12 @@ export class PolicyModel {
   wantsNothing: boolean = $derived(wantsNothing(this.goal));
   /** Text that is equal for equal policies. */
   key: string = $derived(`${this.counts?.id} ${this.method} ${goalKey(this.goal)}`);
+
+  /** The request for the policy; null where nothing is wanted. */
+  policy: Question | null = $derived.by(() => {
+    const isReady = this.counts !== null && !this.wantsNothing;
+    return isReady ? questionFor(this.counts!, this.key, this.goal, this.method) : null;
+  });
 
   // What follows: in the browser, and by the service.
 
@@ -114,29 +102,17 @@ export class PolicyModel {
   });
   /** A line on every state, where a page cannot hold the rule: then `rule` is null. */
   overview: Overview | null = $derived(this.wantsNothing ? null : (this.#served?.overview ?? null));
+  /** Whether there is a policy to show. */
+  hasPolicy: boolean = $derived(this.rule !== null || this.overview !== null);
   /** Share of time in each state, before and by the policy; the newest that is known. */
-  visits: { before: Float64Array; after: Float64Array } | null = $derived(
-    this.wantsNothing ? null : (this.#served?.visits ?? null),
-  );
-
-  // The verdict.
-
-  #verdict: { key: string; verdict: Verdict } | null = $state.raw(null);
-  /** Milliseconds of the last verdict with few samples; 0 until there was one. */
-  #fewMs = 0;
-  /** Whether somebody asked for the verdict of a large system: key of the policy. */
-  #wantedVerdict = $state.raw("");
-  hasVerdictButton: boolean = $derived(this.states.length > VERDICT_STATES);
-  /** The newest verdict of this method that is known; see `isVerdictCurrent`. */
-  verdict: Verdict | null = $derived.by(() => {
-    const isShown = this.isVerdictCurrent || !this.hasVerdictButton;
-    return this.wantsNothing || !isShown ? null : (this.#verdict?.verdict ?? null);
+  visits: { before: Float64Array; after: Float64Array } | null = $derived.by(() => {
+    const visits = this.#served?.visits ?? null;
+    const isWhole = visits?.before.length === this.states.length;
+    return this.wantsNothing || !isWhole ? null : visits;
   });
 
-  /** Whether the verdict belongs to the goal that is shown. */
-  get isVerdictCurrent(): boolean {
-    return this.#verdict?.key === this.key;
-  }
+  /** The newest verdict that is known; see `judging`. */
+  verdict: Verdict | null = $derived(this.wantsNothing ? null : this.judging.verdict);
 
   // How it goes.
 
@@ -146,7 +122,10 @@ export class PolicyModel {
     if (isOfGoal) {
       return this.#local.problem;
     }
-    return this.#counts.problem ?? (this.wantsNothing ? null : this.#preview.problem);
+    if (this.wantsNothing) {
+      return this.#counts.problem;
+    }
+    return this.#counts.problem ?? this.#preview.problem ?? this.judging.problem;
   });
 
   /** How long the newest preview has taken. */
@@ -181,13 +160,10 @@ export class PolicyModel {
 
     // A preview of every new goal.
     $effect(() => {
-      const isReady = this.counts !== null && !this.wantsNothing && this.key !== "";
-      if (isReady) {
+      if (this.key !== "") {
         untrack(() => this.#ask());
       }
     });
-
-    onDestroy(() => clearTimeout(this.#restTimer));
   }
 
   /** Whether the list of logs is here and says that this log has no counts yet. */
@@ -212,18 +188,12 @@ export class PolicyModel {
     update({ s: state, a: action }, options);
   }
 
-  /** Asks for the verdict of a large system. */
-  judge(): void {
-    this.#wantedVerdict = this.key;
-    this.#send(true);
-  }
-
   /** Asks again what failed. */
   again(): void {
     if (this.counts === null) {
       this.#counts.again();
     } else {
-      this.#preview.again();
+      this.#ask();
     }
   }
 
@@ -268,17 +238,9 @@ export class PolicyModel {
     }
   }
 
-  /** An answer of the service; its verdict stays until there is a newer one. */
+  /** An answer of the service, with the time that it took. */
   async #fetch(question: Question, signal: AbortSignal): Promise<Preview> {
     const answer = await preview(question.counts, question.request, signal);
-    const samples = question.request.want?.verdict?.samples;
-    if (answer.verdict !== null && samples !== undefined) {
-      this.#verdict = { key: question.key, verdict: answer.verdict };
-    }
-    if (samples === FEW_SAMPLES) {
-      this.#fewMs = answer.ms.verdict ?? 0;
-    }
-
     // A rule that is sent again was not computed again.
     const ms = answer.ms.rule ?? 0;
     const isAgain = this.#planned.key === question.key;
@@ -305,36 +267,14 @@ export class PolicyModel {
     }
   }
 
-  /** Asks for a preview now, and for one with all samples when the goal has rested. */
+  /** Asks for the policy and for its verdict; of an impossible goal there is none. */
   #ask(): void {
-    clearTimeout(this.#restTimer);
-    if (this.#local.problem !== null) {
+    if (this.policy === null || this.#local.problem !== null) {
       this.#preview.stop();
+      this.judging.stop();
       return;
     }
-    const isFew = this.states.length <= FEW_STATES;
-    const isWhole = this.#isFirst && isFew;
-    this.#isFirst = false;
-    this.#send(isWhole);
-    if (!isWhole && !this.hasVerdictButton) {
-      this.#restTimer = setTimeout(() => this.#send(true), REST_MS);
-    }
-  }
-
-  /** Sends a request; with all samples, or with as few as a moving slider allows. */
-  #send(isWhole: boolean): void {
-    const counts = this.counts;
-    if (counts === null) {
-      return;
-    }
-    const limit = this.#local.learned === null ? QUICK_MS.planned : QUICK_MS.similar;
-    let samples: number | null = this.#fewMs <= limit ? FEW_SAMPLES : null;
-    if (isWhole) {
-      samples = ALL_SAMPLES;
-    }
-    if (this.hasVerdictButton && this.#wantedVerdict !== this.key) {
-      samples = null;
-    }
-    this.#preview.ask(questionFor(counts, this.key, this.goal, this.method, samples));
+    this.#preview.ask(this.policy);
+    this.judging.follow();
   }
 }
