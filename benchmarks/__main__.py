@@ -27,10 +27,11 @@ JOBS = (
     "foresight",
     "service",
     "service_crash",
+    "workbench",
 )
 """Modules with a function ``measure(scale) -> sections``."""
 
-LONG = ("foresight", "service", "service_crash")
+LONG = ("foresight", "service", "service_crash", "workbench")
 """Those that are run only with ``--full``, or when they are named."""
 
 REPORT = Path(__file__).parent / "REPORT.md"

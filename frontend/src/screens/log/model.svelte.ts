@@ -27,6 +27,9 @@ const PAUSE_MS = 100;
 /** Rows of a page of the preview: a few screens, and quick to read from a file of any size. */
 export const PAGE = 100;
 
+/** Rows above which finding the next states of a page takes noticeably longer than its text. */
+const LONG = 100_000;
+
 interface PageQuestion {
   offset: number;
   /** Null: without next states, which is quicker. */
@@ -249,8 +252,9 @@ export class LogModel {
     if (mapping === null || !this.hasTable) {
       return;
     }
-    // Rows first: the text of a page that is not there yet does not wait for its next states.
-    if (this.page.value?.offset !== offset) {
+    // The text of a page that is not there yet does not wait for the next states of a long log.
+    const rows = this.project.value?.rows ?? Infinity;
+    if (rows > LONG && this.page.value?.offset !== offset) {
       this.page.ask({ offset, mapping: null });
     }
     if (this.lack === null) {
