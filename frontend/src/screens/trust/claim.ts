@@ -158,8 +158,9 @@ export function alarmWords(verdict: Verdict): string {
     parts.push("By the log this policy would do worse than what was done.");
   }
   if (alarm.expected_difference < -alarm.limit) {
-    const size = num(-alarm.expected_difference);
-    parts.push(`It is expected to do worse than acting at random, by ${size}.`);
+    const isClear = wordAgainst(verdict, "random") === "worse";
+    const size = isClear ? `, by ${num(-alarm.expected_difference)}` : "";
+    parts.push(`It is expected to do worse than acting at random${size}.`);
   }
   const chance = pct(alarm.chance_of_harm);
   parts.push(`The chance that it loses more than ${num(alarm.harm)} against random is ${chance}.`);

@@ -3,7 +3,7 @@
 import { methodName } from "../../lib/format";
 import type { Verdict } from "../../lib/types";
 import type { IntervalRow } from "../../parts/Interval.svelte";
-import { hidesMeans } from "./claim";
+import { hidesMeans, isOverruled } from "./claim";
 
 const NAMES: Record<string, string> = {
   new: "This policy",
@@ -47,10 +47,13 @@ export function valueRows(verdict: Verdict, own: string): IntervalRow[] {
   });
 }
 
-/** Methods that are better than the policy by the log. */
+/** Methods that are better than the policy by the log; none where that is not a fair comparison. */
 export function betterAlternatives(verdict: Verdict): string[] {
+  if (isOverruled(verdict)) {
+    return [];
+  }
   const found = Object.entries(verdict.alternatives);
-  return found.filter(([, comparison]) => comparison.by_the_log === "worse").map(([name]) => name);
+  return found.filter(([, comparison]) => comparison.verdict === "worse").map(([name]) => name);
 }
 
 function noteOf(verdict: Verdict, name: string): string | undefined {

@@ -24,10 +24,16 @@ function usedColumns(mapping: Mapping): Set<string> {
   return new Set([state, action, next_state, features, single].flat().filter((name) => name != null));
 }
 
-/** Whether a column is chosen before anybody chooses: few values, or numbers. */
-export function isSuggested(column: ColumnView): boolean {
-  const isFew = column.distinct !== null && column.distinct <= MOST_LABELS;
-  return isFew || column.type === "number";
+/**
+ * Whether a column is chosen before anybody chooses: few values, or numbers.
+ *
+ * @param rows - of the log; numbers that are different in each of them only count the rows
+ */
+export function isSuggested(column: ColumnView, rows: number | null): boolean {
+  const distinct = column.distinct ?? Infinity;
+  const isFew = distinct <= MOST_LABELS;
+  const isMeasure = column.type === "number" && distinct !== rows;
+  return isFew || isMeasure;
 }
 
 /** How numeric columns with many values are cut. */
