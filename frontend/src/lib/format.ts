@@ -138,6 +138,12 @@ export function listed(names: string[], most = 5): string {
   return `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}`;
 }
 
+/** A text that may be very long, in at most so many characters: its beginning and an ellipsis. */
+export function brief(text: string, most = 60): string {
+  const letters = [...text];
+  return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…`;
+}
+
 /** How long ago a time was: just now, 2 min ago, yesterday, 12 Oct. */
 export function ago(time: string, now: Date = new Date()): string {
   const then = new Date(time);

@@ -95,7 +95,7 @@ def verdict(arguments: Verdict, control: Control) -> Result:
         # A first result from a part of the samples, which are the first of all.
         first = max(FEWEST_SAMPLES, samples // arguments.preview)
         if 2 * first <= samples:
-            preview = evaluate(samples=first)
+            preview = replace(evaluate(samples=first), samples_requested=samples)
             if control.should_stop():
                 return shown(preview)
             control.partial(shown(preview))

@@ -41,8 +41,8 @@ const UNASKED = 300;
 const SHOWN_STATES = 12;
 
 /** How often, and after how long, to look whether a verdict is among those of its policy. */
-const LOOKS = 8;
-const LOOK_MS = 150;
+const LOOKS = 20;
+const LOOK_MS = 250;
 
 interface Question {
   key: string;
