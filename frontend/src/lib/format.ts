@@ -60,9 +60,12 @@ export function range(low: number, high: number, digits = 3, withSign = false): 
   return `${write(low, digits)} to ${write(high, digits)}`;
 }
 
+/** Made once: `toLocaleString` would look its rules up for every number. */
+const WHOLE = new Intl.NumberFormat("en-US");
+
 /** A whole number with separators: 92,546. */
 export function int(value: Maybe): string {
-  return isMissing(value) ? MISSING : Math.round(value).toLocaleString("en-US");
+  return isMissing(value) ? MISSING : WHOLE.format(Math.round(value));
 }
 
 /** A share as per cent: 28 %; small shares that are not zero are "<1 %". */

@@ -12,16 +12,18 @@ const MOST_ROWS = 1200;
 const MOST_COLUMNS = 200;
 
 /** Pixels of the picture's width, and those at its right edge that mark rarely seen actions. */
-const WIDTH = 100;
-const MARGIN = 4;
+const WIDTH = 50;
+const MARGIN = 2;
 
 export interface Picture {
   width: number;
   height: number;
-  /** Probability of each pixel, or -1 - probability where the likeliest action was seen rarely. */
+  /** Mean probability of each pixel. */
   values: Float32Array;
-  /** 1 where a row has a rarely seen action. */
-  marked: Uint8Array;
+  /** 1 where most of a pixel is likeliest actions that were seen rarely. */
+  rare: Uint8Array;
+  /** Share of the states of each row whose likeliest action was seen rarely. */
+  marks: Float32Array;
 }
 
 /**
@@ -38,32 +40,35 @@ export function pictureOf(
   const width = Math.min(numActions, MOST_COLUMNS);
   const height = Math.min(list.length, MOST_ROWS);
   const values = new Float32Array(width * height);
-  const marked = new Uint8Array(height);
+  const rareValues = new Float32Array(width * height);
+  const marks = new Float32Array(height);
+  const perRow = list.length / Math.max(1, height);
   const column = (action: number) => Math.floor((action * width) / numActions);
 
   list.forEach((place, index) => {
-    const line = Math.floor((index * height) / list.length);
+    const line = Math.floor(index / perRow);
     const start = line * width;
-    const isRare = lines.seen[place]! < FEW;
-    const does = lines.does[place]!;
+    const likeliest = start + column(lines.does[place]!);
     const rule = row(place)?.rule ?? null;
-    if (rule !== null) {
-      for (let action = 0; action < numActions; action += 1) {
-        const pixel = start + column(action);
-        if (values[pixel]! >= 0) {
-          values[pixel] = Math.max(values[pixel]!, rule[action]!);
-        }
-      }
+    if (rule === null) {
+      values[likeliest]! += lines.chance[place]!;
     } else {
-      const pixel = start + column(does);
-      values[pixel] = Math.max(values[pixel]!, lines.chance[place]!);
+      for (let action = 0; action < numActions; action += 1) {
+        values[start + column(action)]! += rule[action]!;
+      }
     }
-    if (isRare) {
-      values[start + column(does)] = -1 - lines.chance[place]!;
-      marked[line] = 1;
+    if (lines.seen[place]! < FEW) {
+      rareValues[likeliest]! += lines.chance[place]!;
+      marks[line]! += 1 / perRow;
     }
   });
-  return { width, height, values, marked };
+
+  const rare = new Uint8Array(width * height);
+  values.forEach((value, pixel) => {
+    rare[pixel] = rareValues[pixel]! > value / 2 ? 1 : 0;
+    values[pixel] = value / perRow;
+  });
+  return { width, height, values, rare, marks };
 }
 
 /** Colours as a canvas stores them, one number for each pixel. */
@@ -100,12 +105,11 @@ function paletteOf(isDark: boolean): Palette {
   return found;
 }
 
-/** Paints a picture on a canvas; marks are at the right edge, too, where no colour is needed. */
+/** Paints a picture on a canvas; marks at the right edge need no colour. */
 export function paint(canvas: HTMLCanvasElement, picture: Picture, isDark: boolean): void {
-  const { width, height, values, marked } = picture;
+  const { width, height, values, rare, marks } = picture;
   const scale = Math.max(1, Math.round(WIDTH / Math.max(1, width)));
-  const marginStart = width * scale + 2;
-  canvas.width = marginStart + MARGIN;
+  canvas.width = width * scale + 1 + MARGIN;
   canvas.height = Math.max(1, height);
   const context = canvas.getContext("2d");
   if (context === null || height === 0) {
@@ -113,17 +117,17 @@ export function paint(canvas: HTMLCanvasElement, picture: Picture, isDark: boole
   }
   const image = context.createImageData(canvas.width, height);
   const pixels = new Uint32Array(image.data.buffer);
-  const { shades, rare, mark } = paletteOf(isDark);
+  const palette = paletteOf(isDark);
   for (let line = 0; line < height; line += 1) {
     const start = line * canvas.width;
     for (let column = 0; column < width; column += 1) {
-      const value = values[line * width + column]!;
-      const pixel = value < 0 ? rare : shades[Math.round(255 * Math.min(1, value))]!;
+      const cell = line * width + column;
+      const shade = palette.shades[Math.round(255 * Math.min(1, values[cell]!))]!;
+      const pixel = rare[cell] === 1 ? palette.rare : shade;
       pixels.fill(pixel, start + column * scale, start + (column + 1) * scale);
     }
-    if (marked[line] === 1) {
-      pixels.fill(mark, start + marginStart, start + marginStart + MARGIN);
-    }
+    const markStart = canvas.width - Math.ceil(MARGIN * Math.min(1, marks[line]!));
+    pixels.fill(palette.mark, start + markStart, start + canvas.width);
   }
   context.putImageData(image, 0, 0);
 }
