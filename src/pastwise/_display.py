@@ -199,6 +199,11 @@ def paragraph(text: str) -> str:
     return f"<p>{escape(text)}</p>"
 
 
+def details(summary: str, content: str) -> str:
+    """A piece of HTML that is folded away."""
+    return f"<details><summary>{escape(summary)}</summary>{content}</details>"
+
+
 def _head(columns: Iterable[str]) -> str:
     """The head of an HTML table whose first column has no name."""
     names = "".join(f"<th>{escape(name)}</th>" for name in columns)

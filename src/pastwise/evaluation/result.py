@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from pastwise._display import Table, decimals, number_table, paragraph, to_frame
+from pastwise._display import Table, decimals, details, number_table, paragraph, to_frame
 from pastwise._numerics.interval import Interval
 from pastwise.evaluation.estimate import Estimate
 from pastwise.evaluation.objections import Objection
+from pastwise.evaluation.pictures import difference_picture, headline, value_picture
 from pastwise.evaluation.verdict import (
     DEFAULT_THRESHOLDS,
     Alarm,
@@ -413,10 +414,18 @@ class Evaluation:
                 "chance better": comparison.chance_better,
                 "verdict": self.verdict_in_words(name),
             }
+        tables = number_table(values, "Values") + number_table(differences, "Differences")
+
+        # The verdict, the pictures, and all numbers folded away.
+        content = self.to_dict()
+        words = [headline(content), f"{self.sentence} {self.alternatives_in_words}".strip()]
+        notes = [self.margin_in_words, self.alarm_in_words]
         return (
-            number_table(values, f"{self.sentence} {self.alternatives_in_words}".strip())
-            + number_table(differences, self.margin_in_words)
-            + paragraph(self.alarm_in_words)
+            "".join(paragraph(text) for text in words)
+            + difference_picture(content)
+            + value_picture(content)
+            + "".join(paragraph(text) for text in notes)
+            + details("All numbers", tables)
         )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pastwise._numerics.arrays import FloatArray, group_sum
+from pastwise._numerics.arrays import BoolArray, FloatArray, group_sum
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.episodes import EpisodeSummary
 from pastwise.data.space import Label, Space, key_of
@@ -38,12 +38,23 @@ class Basis:
     values : [1 or S, A], optional
         Value of each action, where the method plans: it says which action comes second where the
         first has all of the probability.
+    allowed : [1 or S, A], optional
+        Which actions the goal allows.
     """
 
     counts: TransitionCounts
     episodes: EpisodeSummary | None = None
     by_similarity: bool = True
     values: FloatArray | None = None
+    allowed: BoolArray | None = None
+
+    def forbidden_at(self, state: int) -> list[int]:
+        """Actions that the goal forbids in a state."""
+        if self.allowed is None:
+            return []
+        allowed = self.allowed[state if len(self.allowed) > 1 else 0]
+        forbidden: list[int] = np.flatnonzero(~allowed).tolist()
+        return forbidden
 
     def values_at(self, state: int) -> FloatArray | None:
         """Values of the actions in a state, where they are known: [A]."""

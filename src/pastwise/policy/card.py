@@ -5,17 +5,25 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import json
+import platform
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
+
 from pastwise import __version__
+from pastwise._pictures import RuleRow
+from pastwise.data.episodes import counted_episodes
 from pastwise.data.regions import Point
+from pastwise.data.space import key_of
 from pastwise.errors import ParameterError, listed
 from pastwise.logs.columns import Columns
-from pastwise.logs.findings import counted
+from pastwise.logs.findings import Finding, counted
 from pastwise.methods.registry import to_settings
 from pastwise.policy.export import Export, words_of
 from pastwise.policy.learner import TransferLearner
+from pastwise.policy.pictures import rule_rows
 from pastwise.policy.summary import PolicySummary, QuickVerdict
 
 
@@ -71,6 +79,16 @@ class PolicyCard:
         Whether the policy is better than what was done, by the log.
     limits : tuple of str
         Where the policy should not be trusted.
+    actions : tuple of str
+        Keys of all actions.
+    pictured : tuple of RuleRow
+        The rule of the most visited states, for a picture.
+    findings : tuple of Finding
+        What was odd in the log.
+    rests_on : mapping of names to text
+        How much of the log serves the goal.
+    making : mapping of names to text
+        How to make the policy again.
     """
 
     title: str
@@ -82,6 +100,11 @@ class PolicyCard:
     states: tuple[CardState, ...]
     verdict: QuickVerdict | None
     limits: tuple[str, ...]
+    actions: tuple[str, ...] = ()
+    pictured: tuple[RuleRow, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    rests_on: dict[str, str] = field(default_factory=dict)
+    making: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -92,6 +115,7 @@ class PolicyCard:
         title: str = "Policy card",
         checksum: str = "",
         min_records: int = 10,
+        max_pictured: int = 40,
     ) -> PolicyCard:
         """The card of what a learner has learned.
 
@@ -101,8 +125,11 @@ class PolicyCard:
         min_records : int
             States with fewer records count as weak. With 10 records, the share of times that
             something followed is known to about 0.16.
+        max_pictured : int
+            States that the picture of the rule shows: a printed page of them.
         """
         states = _states(Export.of(learner), min_records)
+        rule = learner.rule_
         return cls(
             title=title,
             checksum=checksum,
@@ -113,6 +140,11 @@ class PolicyCard:
             states=states,
             verdict=verdict,
             limits=_limits(learner, states, verdict, min_records),
+            actions=tuple(key_of(action) for action in rule.actions.labels),
+            pictured=tuple(rule_rows(rule, max_pictured)),
+            findings=tuple(learner.findings_),
+            rests_on=_rests_on(learner, verdict),
+            making=_making(learner, checksum),
         )
 
     @property
@@ -127,7 +159,10 @@ class PolicyCard:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        content = {name: value for name, value in vars(self).items() if name != "verdict"}
+        left_out = ("verdict", "pictured")
+        content = {name: value for name, value in vars(self).items() if name not in left_out}
+        content["actions"] = list(self.actions)
+        content["findings"] = [finding.to_dict() for finding in self.findings]
         content["states"] = [asdict(state) for state in self.states]
         content["limits"] = list(self.limits)
         content["verdict"] = None if self.verdict is None else self.verdict.to_dict()
@@ -207,6 +242,67 @@ def _column_data(columns: Columns) -> dict[str, str]:
         "Reward": (columns.reward,) if columns.reward else (),
     }
     return {name: ", ".join(given) for name, given in names.items() if given}
+
+
+def _rests_on(learner: TransferLearner, verdict: QuickVerdict | None) -> dict[str, str]:
+    """How much of the log serves the goal, in records and episodes."""
+    counts = learner.counts_
+    support = learner.support().arrays
+    source = counted(counts.num_records, "record")
+    episodes = learner.episodes_
+    if episodes is not None:
+        source += f" of {counted_episodes(episodes.number, episodes.unit)}"
+    content = {
+        "Log": source,
+        "Similar to the goal": f"{support.similarity.sum():.4g} records, by total similarity",
+    }
+    evaluation = None if verdict is None else verdict.evaluation
+    if evaluation is not None:
+        rests = evaluation["support"]
+        share = f"{100 * rests['visits_well_seen']:.3g} %"
+        content["Decisions on well-seen pairs"] = (
+            f"{share} of the policy's decisions are on a state and an action that the log has at "
+            f"least {rests['well_seen']} times"
+        )
+        guessed = rests["states_by_extrapolation"]
+        if guessed:
+            content["By extrapolation"] = (
+                f"{counted(len(guessed), 'state')} that the log never left: {listed(guessed)}"
+            )
+        content["Judged on"] = (
+            f"{counted(evaluation['samples'], 'sampled model')}, {evaluation['unit']}, over "
+            f"{counted(evaluation['horizon'], 'epoch')}"
+        )
+    return content
+
+
+def _making(learner: TransferLearner, checksum: str) -> dict[str, str]:
+    """How to make the policy again: versions, goal, method and columns."""
+    making = {
+        "Versions": f"pastwise {__version__}, Python {platform.python_version()}, "
+        f"numpy {np.__version__}",
+        "Method": _method(learner),
+        "Goal": json.dumps(learner.goal.to_dict(), ensure_ascii=False),
+    }
+    columns = learner.columns_
+    if columns is not None and columns.encoding is None:
+        making["Columns"] = json.dumps(_given(columns), ensure_ascii=False, default=str)
+    making["Python"] = (
+        f"pastwise.TransferLearner(pastwise.Goal.from_dict(goal), "
+        f"method={learner.method_.name!r}).fit(log, columns)"
+    )
+    if checksum:
+        making["Checksum (SHA-256)"] = checksum
+    return making
+
+
+def _given(columns: Columns) -> dict[str, Any]:
+    """What `Columns.of` was given, without what it chose by itself."""
+    plain = columns.to_dict()
+    left_out = ["partition", "encoding"]
+    if not columns.features:
+        left_out.append("max_states")
+    return {name: value for name, value in plain.items() if value and name not in left_out}
 
 
 def _limits(

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from pastwise._display import NOTHING, Table, decimals, more_of, paragraph
+from pastwise._display import NOTHING, Table, decimals, more_of
 from pastwise._numerics.arrays import FloatArray
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.episodes import counted_episodes, episode_noun
 from pastwise.data.space import Label, key_of
 from pastwise.evaluation.actions import ActionValue
 from pastwise.methods.base import BORROWED, DEVIATION, EXAMPLE, RECORDS, VALUE, Plan
+from pastwise.policy.pictures import explanation_html
 
 MAX_TARGETS = 6
 """Next states that the explanation of one action names; the others are counted."""
@@ -315,9 +316,9 @@ class Explanation:
         max_actions : int, optional
             Number of actions; None for all.
         """
-        lines = [f"{self._title()}:"]
+        lines = [f"{self.title}:"]
         digits = self._digits()
-        shown = self._by_probability()[:max_actions]
+        shown = self.by_probability()[:max_actions]
         for action, reason in shown:
             lines.append(f"  {key_of(action)}  {round(reason.probability, 4):.4g}")
             lines.extend(f"    {line}" for line in reason.lines(digits))
@@ -326,7 +327,8 @@ class Explanation:
             lines.append(f"  {left_out}")
         return "\n".join(lines)
 
-    def _title(self) -> str:
+    @property
+    def title(self) -> str:
         """Such as: In cool, by TL_foresight (value: share of time as wanted in the long run)."""
         unit = ""
         if self.measure is not None and self.horizon is None:
@@ -336,7 +338,7 @@ class Explanation:
             unit = f" (value ± standard deviation: {self.measure}, over {epochs})"
         return f"In {key_of(self.state)}, by {self.method}{unit}"
 
-    def _by_probability(self) -> list[tuple[Label, Reason]]:
+    def by_probability(self) -> list[tuple[Label, Reason]]:
         """The actions, the most probable first; of equals, the one with more records."""
         return sorted(
             self.actions.items(), key=lambda item: (-item[1].probability, -item[1].records)
@@ -344,7 +346,7 @@ class Explanation:
 
     def table(self, max_actions: int | None = MAX_ACTIONS) -> Table:
         """A row for each of the most probable actions, with its value where there is one."""
-        shown = self._by_probability()[:max_actions]
+        shown = self.by_probability()[:max_actions]
         has_values = any(reason.value is not None for _, reason in shown)
         has_episodes = any(reason.episodes is not None for _, reason in shown)
         columns = ["action", "that led", "probability"]
@@ -371,7 +373,7 @@ class Explanation:
         )
 
     def _repr_html_(self) -> str:
-        return paragraph(f"{self._title()}:") + self.table().to_html()
+        return explanation_html(self, MAX_ACTIONS)
 
     def _digits(self, most: int = 8) -> int:
         """Decimals that show two digits of the smallest deviation of a value; at least three.

@@ -62,6 +62,7 @@ from pastwise.policy.decisions import Decisions, decisions_for, in_library_of, l
 from pastwise.policy.explanation import Explanation
 from pastwise.policy.file import load_policy, save_policy
 from pastwise.policy.live import LivePolicy
+from pastwise.policy.pictures import rule_html
 from pastwise.policy.records import dated, one_record
 from pastwise.policy.rule import Rule, known_index
 from pastwise.policy.state import OnUnseen, PolicyState, Settings
@@ -173,7 +174,7 @@ class TransferLearner:
         if not hasattr(self, "_policy"):
             return paragraph(str(self))
         sentences = paragraph(repr(self)) + paragraph(self._learned_from())
-        return sentences + self.rule_.table(max_rows=10).to_html()
+        return sentences + rule_html(self.rule_, max_rows=10)
 
     def _learned_from(self) -> str:
         """Such as: learned by TL from 440 records of 40 days: 5 states, 3 actions."""
@@ -627,6 +628,7 @@ class TransferLearner:
             policy.episodes,
             by_similarity=self.rests_on_similarity_,
             values=plan.parts.get(VALUE),
+            allowed=policy.ideal.allowed,
         )
 
     def rule(self, state: Label | Row) -> dict[Label, float]:

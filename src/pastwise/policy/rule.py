@@ -27,6 +27,7 @@ from pastwise.errors import (
 from pastwise.logs.findings import counted
 from pastwise.logs.rows import Row, RowReader
 from pastwise.policy.advice import Advice, Basis, advice_at, most_visited
+from pastwise.policy.pictures import rule_html
 
 PRIOR_ADVICE = 'on_unseen="prior" answers with the prior'
 """What to do about a state that the log does not have, in Python."""
@@ -246,7 +247,7 @@ class Rule(Mapping[Label, dict[Label, float]]):
         return f"{self!r}\n{self.table()}"
 
     def _repr_html_(self) -> str:
-        return self.table().to_html()
+        return rule_html(self, MAX_ROWS)
 
 
 def _advice_cells(advice: Advice) -> list[str]:

@@ -77,6 +77,8 @@ class QuickVerdict:
         Their values, and which of them are better; empty without a verdict.
     values : name -> float
         Mean value of the rule, ``new``, and of all that it is compared with.
+    evaluation : mapping, optional
+        All of it, as `Evaluation.to_dict` has it; None without a verdict.
     """
 
     sentence: str
@@ -88,6 +90,7 @@ class QuickVerdict:
     alternatives: Mapping[str, Verdict] = field(default_factory=dict)
     alternatives_in_words: str = ""
     values: Mapping[str, float] = field(default_factory=dict)
+    evaluation: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; without a verdict, the sentence alone."""
@@ -144,6 +147,25 @@ def quick_verdict(
         alternatives={name: each.verdict for name, each in result.alternatives.items()},
         alternatives_in_words=result.alternatives_in_words,
         values={name: value.mean for name, value in result.values.items()},
+        evaluation=result.to_dict(),
+    )
+
+
+def stored_verdict(evaluation: Mapping[str, Any]) -> QuickVerdict:
+    """The verdict of an evaluation that was stored as `Evaluation.to_dict` has it."""
+    alarm = {name: value for name, value in evaluation["alarm"].items() if name != "raised"}
+    compared = evaluation["alternatives"].items()
+    return QuickVerdict(
+        sentence=evaluation["sentence"],
+        logged=evaluation["verdict"]["logged"],
+        random=evaluation["verdict"]["random"],
+        alarm=Alarm(**alarm),
+        margin=evaluation["margin"],
+        objections=tuple(Objection(**each) for each in evaluation["objections"]),
+        alternatives={name: each["verdict"] for name, each in compared},
+        alternatives_in_words=evaluation["alternatives_in_words"],
+        values={name: value["mean"] for name, value in evaluation["values"].items()},
+        evaluation=evaluation,
     )
 
 

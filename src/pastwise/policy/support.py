@@ -14,6 +14,7 @@ from pastwise.data.episodes import episode_noun
 from pastwise.data.space import Label, Space, key_of
 from pastwise.logs.findings import counted
 from pastwise.policy.advice import WEAK
+from pastwise.policy.pictures import support_html
 from pastwise.policy.rule import label_columns
 from pastwise.theory.learning import StateSupport
 
@@ -95,6 +96,11 @@ class Support(Mapping[Label, SupportOfState]):
             episodes=None if self.episodes is None else int(self.episodes[index]),
         )
 
+    @property
+    def noun(self) -> str:
+        """What several episodes are called."""
+        return episode_noun(self.unit)
+
     def to_dict(self, first: int | None = None) -> dict[str, dict[str, float]]:
         """Plain values by the key of each state, or of the first ones."""
         labels = self.states.labels[:first]
@@ -125,7 +131,7 @@ class Support(Mapping[Label, SupportOfState]):
         order = np.argsort(-self.arrays.records, kind="stable")[:max_rows].tolist()
         columns = ["state", "records"]
         if self.episodes is not None:
-            columns.append(episode_noun(self.unit))
+            columns.append(self.noun)
         columns += ["similarity", "effective records", "share of the prior"]
         rows = []
         for index in order:
@@ -144,7 +150,7 @@ class Support(Mapping[Label, SupportOfState]):
         return f"{self!r}\n{self.table()}"
 
     def _repr_html_(self) -> str:
-        return self.table().to_html()
+        return support_html(self, MAX_ROWS)
 
     def warnings(self, by_similarity: bool = True) -> list[str]:
         """Sentences about states whose rule rests on too little.

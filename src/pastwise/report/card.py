@@ -2,39 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 
 from pastwise._files import replacing
 from pastwise.errors import ParameterError
 from pastwise.policy.card import PolicyCard
+from pastwise.report.page import WEAK, card_page
 from pastwise.report.text import markdown_table
-
-WEAK = "weak"
-"""How the support of a state with few records is called."""
-
-STYLE = """
-:root { color-scheme: light dark; --line: #c8ccd1; --soft: #f3f5f7; --text: #1b1f24;
-  --page: #ffffff; --weak: #8a4b00; }
-@media (prefers-color-scheme: dark) {
-  :root { --line: #444c56; --soft: #22272e; --text: #e6edf3; --page: #161b22; --weak: #f0b072; } }
-body { font: 16px/1.55 system-ui, sans-serif; color: var(--text); background: var(--page);
-  max-width: 62rem; margin: 2rem auto; padding: 0 1.25rem; }
-h1 { font-size: 1.7rem; margin-bottom: 0.2rem; }
-h2 { font-size: 1.2rem; margin-top: 2rem; border-bottom: 1px solid var(--line); }
-dl { display: grid; grid-template-columns: minmax(9rem, max-content) 1fr; gap: 0.25rem 1.25rem; }
-dt { font-weight: 600; } dd { margin: 0; overflow-wrap: anywhere; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-size: 0.92rem; }
-caption { text-align: left; padding-bottom: 0.5rem; }
-th, td { border: 1px solid var(--line); padding: 0.3rem 0.6rem; text-align: left;
-  vertical-align: top; }
-thead th { background: var(--soft); } td.number { text-align: right;
-  font-variant-numeric: tabular-nums; }
-tbody th { font-weight: 600; } .weak { color: var(--weak); font-weight: 600; }
-@media (max-width: 34rem) { dl { grid-template-columns: 1fr; } dd { margin-bottom: 0.5rem; } }
-"""
 
 
 def require_card_path(path: str | Path) -> None:
@@ -138,40 +112,4 @@ def card_html(card: PolicyCard, max_states: int = 200) -> str:
     max_states : int
         States that the table shows; more make a page slow to scroll.
     """
-    columns = _columns(card, max_states)
-    header = "".join(f'<th scope="col">{name}</th>' for name in columns)
-    rows = [_html_row(list(columns), row) for row in zip(*columns.values(), strict=True)]
-    verdict = "".join(f"<p>{escape(line)}</p>" for line in _verdict_lines(card))
-    limits = "".join(f"<li>{escape(limit)}</li>" for limit in card.limits)
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(card.title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
-        f"<h1>{escape(card.title)}</h1>\n{_html_list(_identity(card))}\n"
-        f"<h2>Verdict</h2>\n{verdict}\n"
-        f"<h2>Data</h2>\n{_html_list(card.data)}\n"
-        "<h2>States and actions</h2>\n"
-        '<div class="wide" tabindex="0" role="region" aria-label="States and actions">\n'
-        f"<table>\n<caption>{escape(_caption(card, max_states))}</caption>\n"
-        f"<thead><tr>{header}</tr></thead>\n"
-        f"<tbody>\n{''.join(rows)}</tbody>\n</table>\n</div>\n"
-        f"<h2>Limits</h2>\n<ul>{limits}</ul>\n</main>\n</body>\n</html>\n"
-    )
-
-
-def _html_row(names: Sequence[str], row: Sequence[str]) -> str:
-    """A row of the table of states; the first cell names it."""
-    cells = [f'<th scope="row">{escape(row[0])}</th>']
-    for name, text in zip(names[1:], row[1:], strict=True):
-        style = ""
-        if name in ("probability", "records", "episodes"):
-            style = ' class="number"'
-        elif text == WEAK and name == "support":
-            style = ' class="weak"'
-        cells.append(f"<td{style}>{escape(text)}</td>")
-    return f"<tr>{''.join(cells)}</tr>\n"
-
-
-def _html_list(entries: dict[str, str]) -> str:
-    pairs = [f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in entries.items()]
-    return f"<dl>{''.join(pairs)}</dl>"
+    return card_page(card, _columns(card, max_states), _caption(card, max_states))

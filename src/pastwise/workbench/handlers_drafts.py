@@ -18,7 +18,7 @@ from pastwise.errors import PastwiseError
 from pastwise.goals.goal import Goal
 from pastwise.policy.card import PolicyCard
 from pastwise.policy.learner import TransferLearner
-from pastwise.policy.summary import quick_verdict
+from pastwise.policy.summary import quick_verdict, stored_verdict
 from pastwise.report.card import card_html
 from pastwise.service import handlers_jobs as on_jobs
 from pastwise.service import handlers_policies as on_policies
@@ -199,19 +199,50 @@ async def report(call: Call) -> Answer:
     bench = bench_of(call)
     found = _draft(call)
     learner = await _learned(bench, found.counts, found.goal, found.method)
-    return await report_of(learner, found.name)
+    return await report_of(learner, found.name, _stored_evaluation(bench, found))
 
 
-async def report_of(learner: TransferLearner, title: str) -> Answer:
-    """The report of a policy as a page."""
+async def report_of(
+    learner: TransferLearner, title: str, evaluation: dict[str, Any] | None = None
+) -> Answer:
+    """The report of a policy as a page.
+
+    Parameters
+    ----------
+    evaluation : dict, optional
+        A stored one; by default a quick one is made.
+    """
 
     def written() -> bytes:
-        card = PolicyCard.of(learner, quick_verdict(learner), title=title)
+        if evaluation is None:
+            verdict = quick_verdict(learner)
+        else:
+            verdict = stored_verdict(evaluation)
+        checksum = learner.checksum_ or _checksum(learner)
+        card = PolicyCard.of(learner, verdict, title=title, checksum=checksum)
         return card_html(card).encode()
 
     body = await asyncio.to_thread(written)
     headers = ((b"content-security-policy", _policy_of_page(body)),)
     return Answer(body, 200, headers, b"text/html; charset=utf-8")
+
+
+def _checksum(learner: TransferLearner) -> str:
+    """Checksum of the policy file."""
+    with tempfile.TemporaryDirectory(prefix="pastwise-") as folder:
+        learner.save(Path(folder) / "policy.safetensors")
+    return learner.checksum_
+
+
+def _stored_evaluation(bench: Workbench, found: Draft) -> dict[str, Any] | None:
+    """The newest evaluation of a draft by its own goal, where its job is still at hand."""
+    for kept in reversed(found.verdicts):
+        if kept.judge == found.sentence:
+            try:
+                return bench.jobs.view(kept.job).result
+            except Problem:  # forgotten in the meantime
+                return None
+    return None
 
 
 def _policy_of_page(body: bytes) -> bytes:
