@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import time
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,12 @@ def test_a_verdict_is_kept_with_its_draft(bench: InProcessBench, counts: str) ->
     project = bench.call("GET", "/v1/projects").json()["items"][0]
     assert project["verdict"] == "better"
     assert project["gain"] == [low, high]
+
+    # The report shows the same verdict, with its second opinions.
+    page = bench.call("GET", f"/v1/drafts/{draft['id']}/report.html").text
+    assert expected.sentence in unescape(page)
+    assert "400 sampled models" in page
+    assert "<h2>Second opinions</h2>" in page
 
 
 def test_another_goal_can_judge(bench: InProcessBench, counts: str) -> None:

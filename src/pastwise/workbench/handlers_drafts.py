@@ -214,10 +214,7 @@ async def report_of(
     """
 
     def written() -> bytes:
-        if evaluation is None:
-            verdict = quick_verdict(learner)
-        else:
-            verdict = stored_verdict(evaluation)
+        verdict = quick_verdict(learner) if evaluation is None else stored_verdict(evaluation)
         checksum = learner.checksum_ or _checksum(learner)
         card = PolicyCard.of(learner, verdict, title=title, checksum=checksum)
         return card_html(card).encode()
