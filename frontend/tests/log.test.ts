@@ -234,10 +234,12 @@ test("findings come by severity, and only some stop a verdict", () => {
 });
 
 test("screen readers hear how much is usable", () => {
-  const found = { rows: 480, used: 440, findings: [] as Finding[] } as Validation;
+  const found = { rows: 480, used: 440, sampled: null, findings: [] as Finding[] } as Validation;
   expect(usableSentence(found)).toBe("440 of 480 rows usable, no findings");
   const one = { ...found, findings: [finding("gap", "warn")] };
   expect(usableSentence(one)).toBe("440 of 480 rows usable, 1 finding");
+  const begun = { ...found, sampled: 480 };
+  expect(usableSentence(begun)).toBe("440 of the first 480 rows usable, no findings");
 });
 
 test("messages of the library become sentences", () => {

@@ -16,7 +16,7 @@ export function binsOf(mapping: Mapping, column: string): ColumnBins {
   return bins[column] ?? bins["*"] ?? null;
 }
 
-/** A mapping with other bins of a column; `numeric` are the columns that "auto" for all stood for. */
+/** A mapping with other bins of a column; "auto" for all stood for the `numeric` columns. */
 export function withBins(
   mapping: Mapping,
   column: string,

@@ -1,8 +1,8 @@
 /**
  * A mapping of columns under edit: in the address, next to the guess and the saved one.
  *
- * Mappings are compared and written without the members that say nothing, so equal ones are equal as
- * text.
+ * Mappings are compared and written without the members that say nothing, so equal ones are equal
+ * as text.
  */
 
 import { pack, unpack } from "../../lib/address.svelte";

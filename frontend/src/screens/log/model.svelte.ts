@@ -1,10 +1,10 @@
 /**
  * The log screen's model: a log, the mapping under edit, and what the service makes of it.
  *
- * The mapping is in the address (`c`), or it is the one that the log starts with; so are the marked
- * row (`r`), the first row of the page (`o`) and the open finding (`f`). Every change asks for the rows
- * and for a dry run, the newest one wins. What was read last stays until something newer is known, also
- * where the newest mapping is refused.
+ * The mapping is in the address (`c`), or it is the one that the log starts with. The marked row
+ * (`r`), the first row of the page (`o`) and the open finding (`f`) are in the address, too. Every
+ * change asks for the rows and for a dry run, the newest one wins. What was read last stays until
+ * something newer is known, also where the newest mapping is refused.
  */
 
 import { onDestroy, untrack } from "svelte";
@@ -29,6 +29,9 @@ export const PAGE = 100;
 
 /** Rows above which finding the next states of a page takes noticeably longer than its text. */
 const LONG = 100_000;
+
+/** More rows than any log has. */
+const ALL_ROWS = 2 ** 52;
 
 interface PageQuestion {
   offset: number;
@@ -91,12 +94,6 @@ export class LogModel {
   problem: Problem | null = $derived.by(() => (this.isSaved ? null : this.checked.problem));
   /** Whether the log cannot be read by the mapping; a service that is away says nothing on that. */
   isRefused: boolean = $derived(this.problem !== null && this.problem.status === 422);
-  /** Rows of the log, where only the first of them were read. */
-  inPartOf: number | null = $derived.by(() => {
-    const rows = this.project.value?.rows ?? null;
-    const read = this.validation?.rows ?? null;
-    return rows !== null && read !== null && read < rows ? rows : null;
-  });
   lack = $derived(this.mapping === null ? null : lackOf(this.mapping));
   /** Whether `validation` belongs to the mapping under edit. */
   isCurrent: boolean = $derived.by(() => {
@@ -113,6 +110,9 @@ export class LogModel {
     const first = untrack(() => mappingOf(address.query.c, project));
     return columnOrder(project.columns.map((column) => column.name), first);
   });
+
+  /** How often a row was shown on request. */
+  shows = $state(0);
 
   /** The row that is marked, counted from 1, and the offset of the page. */
   row = $derived(wholeNumber(address.query.r));
@@ -160,12 +160,12 @@ export class LogModel {
     });
     $effect(() => {
       const mapping = this.isSaved ? null : this.text;
-      const rows = this.triesAll ? (this.project.value?.rows ?? null) : null;
+      const rows = this.triesAll ? ALL_ROWS : null;
       untrack(() => this.#check(mapping, rows));
     });
     $effect(() => {
       if (this.validation !== null && this.isCurrent) {
-        announce(usableSentence(this.validation, this.inPartOf));
+        announce(usableSentence(this.validation));
       }
     });
   }
@@ -218,8 +218,9 @@ export class LogModel {
     }
   }
 
-  /** Shows a row of the log, counted from 1. */
+  /** Shows a row of the log, counted from 1; also one that was scrolled away since. */
   show(row: number): void {
+    this.shows += 1;
     update({ r: String(row), o: null });
   }
 
@@ -253,8 +254,9 @@ export class LogModel {
       return;
     }
     // The text of a page that is not there yet does not wait for the next states of a long log.
-    const rows = this.project.value?.rows ?? Infinity;
-    if (rows > LONG && this.page.value?.offset !== offset) {
+    const isLong = (this.project.value?.rows ?? Infinity) > LONG;
+    const isHere = this.page.value?.offset === offset;
+    if (!isHere && (isLong || this.lack !== null)) {
       this.page.ask({ offset, mapping: null });
     }
     if (this.lack === null) {

@@ -163,8 +163,8 @@ function tidied(next: Mapping, before: Mapping): Mapping {
   }
 
   // A gap is one between records that follow each other; a half-life is one of an age.
-  const hasNext = columnsOf(next, "next_state").length + columnsOf(next, "next_features").length > 0;
-  if (hasNext || columnsOf(next, "time").length === 0) {
+  const following = [...columnsOf(next, "next_state"), ...columnsOf(next, "next_features")];
+  if (following.length > 0 || columnsOf(next, "time").length === 0) {
     tidy.max_gap = null;
   }
   if (columnsOf(next, "age").length === 0) {

@@ -119,9 +119,9 @@ export function taskWords(mapping: Mapping): string {
   return `Say which column is what; ${words[followingOf(mapping)]}`;
 }
 
-/** What a screen reader says after each change; `inPartOf` where only the first rows were read. */
-export function usableSentence(found: Validation, inPartOf: number | null = null): string {
-  const which = inPartOf === null ? "" : "the first ";
+/** What a screen reader says after each change. */
+export function usableSentence(found: Validation): string {
+  const which = found.sampled === null ? "" : "the first ";
   const rows = `${int(found.used)} of ${which}${counted(found.rows, "row")} usable`;
   const findings = found.findings.length;
   const seen = findings === 0 ? "no findings" : counted(findings, "finding");
