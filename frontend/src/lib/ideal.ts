@@ -184,6 +184,16 @@ export function idealOf(goal: Goal, counts: Counts): Ideal | null {
   return { next, actions, forbidden, prior };
 }
 
+/** How much each next state is wanted; null where that is not plain to the browser. Needs no log. */
+export function nextIdeal(goal: Goal, counts: Counts): Float64Array | null {
+  const isPlain = canLearn(goal, { ...counts, transitions: [] });
+  try {
+    return isPlain ? (idealOf(goal, counts)?.next ?? null) : null;
+  } catch {
+    return null; // an impossible goal: the policy says so
+  }
+}
+
 /** The smallest positive number. */
 function least(values: Float64Array): number {
   return values.reduce((smallest, each) => (each > 0 ? Math.min(smallest, each) : smallest), 1);

@@ -66,7 +66,7 @@ export function shownOf(answer: Preview, key: string): Shown {
       similarity: Float64Array.from(answer.support?.similarity ?? []),
     },
     forbidden,
-    weak: new Set(answer.weak),
+    weak: new Set(answer.overview?.weak ?? answer.weak),
     overview: answer.overview,
     ideal: answer.ideal === null ? null : Float64Array.from(answer.ideal),
     visits: visits && {

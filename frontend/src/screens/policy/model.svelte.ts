@@ -16,7 +16,7 @@ import { address, update } from "../../lib/address.svelte";
 import { Answer } from "../../lib/answer.svelte";
 import { get, path, Problem } from "../../lib/api";
 import { goalKey, wantsNothing } from "../../lib/goal";
-import { canLearn, forbiddenOf, GoalProblem } from "../../lib/ideal";
+import { canLearn, forbiddenOf, GoalProblem, nextIdeal } from "../../lib/ideal";
 import { preview } from "../../lib/preview";
 import { projectOf, projects } from "../../lib/projects.svelte";
 import { behaviour, learn, type Learned } from "../../lib/tl";
@@ -93,10 +93,11 @@ export class PolicyModel {
   );
   /** 1 where an action must not be taken: [S, A]. */
   forbidden: Uint8Array = $derived.by(() => this.#forbidden());
-  /** Indices of states whose rule rests on next to nothing. */
-  weak: Set<number> = $derived(this.rule === null ? new Set() : (this.#shown?.weak ?? new Set()));
   /** How much each next state is wanted, as probabilities [S]; null where more than that counts. */
   ideal: Float64Array | null = $derived.by(() => {
+    if (this.overview !== null) {
+      return this.counts === null ? null : nextIdeal(this.goal, this.counts);
+    }
     const served = this.#served?.ideal ?? null;
     return this.#isServed ? served : (this.#local.learned?.ideal.next ?? served);
   });
@@ -104,6 +105,8 @@ export class PolicyModel {
   overview: Overview | null = $derived(this.wantsNothing ? null : (this.#served?.overview ?? null));
   /** Whether there is a policy to show. */
   hasPolicy: boolean = $derived(this.rule !== null || this.overview !== null);
+  /** Indices of states whose rule rests on next to nothing. */
+  weak: Set<number> = $derived(this.hasPolicy ? (this.#shown?.weak ?? new Set()) : new Set());
   /** Share of time in each state, before and by the policy; the newest that is known. */
   visits: { before: Float64Array; after: Float64Array } | null = $derived.by(() => {
     const visits = this.#served?.visits ?? null;
@@ -257,7 +260,7 @@ export class PolicyModel {
   }
 
   #forbidden(): Uint8Array {
-    if (this.#isServed) {
+    if (this.#isServed && this.overview === null) {
       return this.#served!.forbidden;
     }
     try {

@@ -104,6 +104,13 @@ export class Reasons {
     return isOfState ? (served.actions[this.#model.action ?? ""]?.episodes ?? null) : null;
   });
 
+  /** What was done in the state, by action; it does not depend on the goal. */
+  before: number[] | null = $derived.by(() => {
+    const served = this.#served.value;
+    const isOfState = served !== null && served.rule.states[0] === this.#model.state;
+    return isOfState ? (served.behaviour.p[0] ?? null) : null;
+  });
+
   /** First rows of the log behind the action, by next state. */
   rows: Record<string, EvidenceRow[]> = $derived.by(() => {
     const { state, action } = this.#model;

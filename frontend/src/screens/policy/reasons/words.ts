@@ -56,9 +56,11 @@ export function similaritySentence(
     return "Never, because the goal forbids it: exactly 0, no matter what the log has.";
   }
   if (isWeak) {
+    const hasPrior = (reason.parts.prior ?? 0) > LEAST_SHARE;
+    const ofPrior = hasPrior ? ", moved towards equal chances by the prior" : "";
     return (
       `Nothing that was done in ${there} led where you want to be. Every record counts the same, ` +
-      "next to nothing each, so the policy repeats what was done."
+      `next to nothing each, so the policy repeats what was done${ofPrior}.`
     );
   }
   if (records === 0) {
