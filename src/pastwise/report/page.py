@@ -1,7 +1,8 @@
 """A policy card as one HTML page, for the person who signs the policy off.
 
 The page has no script and asks for no other file: its pictures are part of it. It suits light and
-dark screens and paper, where it ends with a place for a signature.
+dark screens and paper; after what there is to know comes a place for a signature, then the table of
+states, which may be long.
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ def card_page(card: PolicyCard, columns: Columns, caption: str) -> str:
         _section("Findings", _findings(card.findings)),
         _section("Second opinions", _second_opinions(card)),
         _section("What it does not say", _bullets(card.limits)),
-        _section("States and actions", _table(columns, caption)),
         _section("How it was made", _making(card.making)),
         _signature(),
+        _section("States and actions", _table(columns, caption)),
     ]
     title = _text(card.title)
     identity = f"{card.method}, pastwise {card.version}"
