@@ -11,6 +11,7 @@ import numpy as np
 import pastwise as pw
 from pastwise._pictures import probability_text
 from pastwise.evaluation.objections import Objection
+from pastwise.logs.findings import Finding
 from pastwise.policy.card import PolicyCard
 from pastwise.policy.summary import quick_verdict, stored_verdict
 from pastwise.report.card import card_html
@@ -56,11 +57,20 @@ def test_a_page_shows_goal_rule_and_how_it_was_made() -> None:
                 assert probability_text(probability) in markup.text
     assert markup.text.count("⊘ never") == 1
     assert "440 records of 40 days" in markup.text
-    assert "Nothing odd was found in the log." in markup.text
+    assert "None is recorded with the policy; pastwise validate checks a log." in markup.text
     assert f"pastwise {pw.__version__}" in text
     assert json.dumps(GOAL.to_dict()) in markup.text
     assert {"Name", "Date", "Signature"} <= set(markup.text)
     assert "Not judged." in markup.text
+
+
+def test_findings_are_shown_with_what_to_do() -> None:
+    finding = Finding("gap", f"3 gaps in {EVIL}", 3, "Allow them", severity="blocks-verdict")
+    markup = require_static(card_html(PolicyCard.of(learner(), findings=[finding])))
+    assert "Overrules the verdict." in markup.text
+    assert f"3 gaps in {EVIL}. Allow them." in markup.text
+    markup = require_static(card_html(PolicyCard.of(learner(), findings=[])))
+    assert "Nothing odd was found in the log." in markup.text
 
 
 def test_the_goal_of_a_page_makes_the_same_policy() -> None:

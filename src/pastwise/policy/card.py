@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -83,8 +84,8 @@ class PolicyCard:
         Keys of all actions.
     pictured : tuple of RuleRow
         The rule of the most visited states, for a picture.
-    findings : tuple of Finding
-        What was odd in the log.
+    findings : tuple of Finding, optional
+        What was odd in the log; None where that is not known, as for a policy from a file.
     rests_on : mapping of names to text
         How much of the log serves the goal.
     making : mapping of names to text
@@ -102,7 +103,7 @@ class PolicyCard:
     limits: tuple[str, ...]
     actions: tuple[str, ...] = ()
     pictured: tuple[RuleRow, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] | None = None
     rests_on: dict[str, str] = field(default_factory=dict)
     making: dict[str, str] = field(default_factory=dict)
 
@@ -116,6 +117,7 @@ class PolicyCard:
         checksum: str = "",
         min_records: int = 10,
         max_pictured: int = 40,
+        findings: Sequence[Finding] | None = None,
     ) -> PolicyCard:
         """The card of what a learner has learned.
 
@@ -127,7 +129,13 @@ class PolicyCard:
             something followed is known to about 0.16.
         max_pictured : int
             States that the picture of the rule shows: a printed page of them.
+        findings : sequence of Finding, optional
+            What was odd in the log, as `validate_log` finds it; by default what was noticed when
+            the log was read.
         """
+        if findings is None:
+            findings = learner.findings_ or None
+
         states = _states(Export.of(learner), min_records)
         rule = learner.rule_
         return cls(
@@ -142,7 +150,7 @@ class PolicyCard:
             limits=_limits(learner, states, verdict, min_records),
             actions=tuple(key_of(action) for action in rule.actions.labels),
             pictured=tuple(rule_rows(rule, max_pictured)),
-            findings=tuple(learner.findings_),
+            findings=None if findings is None else tuple(findings),
             rests_on=_rests_on(learner, verdict),
             making=_making(learner, checksum),
         )
@@ -162,7 +170,7 @@ class PolicyCard:
         left_out = ("verdict", "pictured")
         content = {name: value for name, value in vars(self).items() if name not in left_out}
         content["actions"] = list(self.actions)
-        content["findings"] = [finding.to_dict() for finding in self.findings]
+        content["findings"] = [finding.to_dict() for finding in self.findings or ()]
         content["states"] = [asdict(state) for state in self.states]
         content["limits"] = list(self.limits)
         content["verdict"] = None if self.verdict is None else self.verdict.to_dict()

@@ -161,8 +161,10 @@ def _rule(card: PolicyCard) -> str:
     return "\n".join(parts)
 
 
-def _findings(findings: Sequence[Finding]) -> str:
+def _findings(findings: Sequence[Finding] | None) -> str:
     """What was odd in the log, and what to do about it."""
+    if findings is None:
+        return _paragraph("None is recorded with the policy; pastwise validate checks a log.")
     if not findings:
         return _paragraph("Nothing odd was found in the log.")
     lines = []

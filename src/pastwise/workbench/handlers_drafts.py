@@ -16,6 +16,7 @@ from starlette.responses import Response
 
 from pastwise.errors import PastwiseError
 from pastwise.goals.goal import Goal
+from pastwise.logs.findings import Finding
 from pastwise.policy.card import PolicyCard
 from pastwise.policy.learner import TransferLearner
 from pastwise.policy.summary import quick_verdict, stored_verdict
@@ -199,11 +200,15 @@ async def report(call: Call) -> Answer:
     bench = bench_of(call)
     found = _draft(call)
     learner = await _learned(bench, found.counts, found.goal, found.method)
-    return await report_of(learner, found.name, _stored_evaluation(bench, found))
+    evaluation = _stored_evaluation(bench, found)
+    return await report_of(learner, found.name, evaluation, _findings(bench, found))
 
 
 async def report_of(
-    learner: TransferLearner, title: str, evaluation: dict[str, Any] | None = None
+    learner: TransferLearner,
+    title: str,
+    evaluation: dict[str, Any] | None = None,
+    findings: list[Finding] | None = None,
 ) -> Answer:
     """The report of a policy as a page.
 
@@ -211,17 +216,31 @@ async def report_of(
     ----------
     evaluation : dict, optional
         A stored one; by default a quick one is made.
+    findings : list, optional
+        What was odd in the log, where it is known.
     """
 
     def written() -> bytes:
         verdict = quick_verdict(learner) if evaluation is None else stored_verdict(evaluation)
         checksum = learner.checksum_ or _checksum(learner)
-        card = PolicyCard.of(learner, verdict, title=title, checksum=checksum)
+        card = PolicyCard.of(learner, verdict, title=title, checksum=checksum, findings=findings)
         return card_html(card).encode()
 
     body = await asyncio.to_thread(written)
     headers = ((b"content-security-policy", _policy_of_page(body)),)
     return Answer(body, 200, headers, b"text/html; charset=utf-8")
+
+
+def _findings(bench: Workbench, found: Draft) -> list[Finding] | None:
+    """What was odd in the log of a draft, if its counts are still those of the log."""
+    project = bench.projects.project(found.project)
+    if project.validation is None or project.counts != found.counts:
+        return None
+    views = project.validation.findings
+    return [
+        Finding(each.code, each.message, each.rows, each.fix, severity=each.severity)
+        for each in views
+    ]
 
 
 def _checksum(learner: TransferLearner) -> str:
