@@ -4,8 +4,8 @@
  *     const judging = new FollowedJob<Verdict>();
  *     judging.start(path`/v1/drafts/${id}/evaluations`, { samples: 2000 });
  *
- * `job` is the newest look at it; its result stays when the service goes away. A job that was started
- * elsewhere is followed by its id.
+ * `job` is the newest look at it; its result stays when the service goes away. A job that was
+ * started elsewhere is followed by its id.
  */
 
 import { onDestroy } from "svelte";

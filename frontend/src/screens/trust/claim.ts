@@ -63,14 +63,17 @@ export function claimOf(verdict: Verdict): Claim {
     };
   }
   if (isOverruled(verdict)) {
-    const title = byTheLog === "cannot tell" ? "Cannot tell, and" : `${capital(byTheLog)} by the log, but`;
-    return { word, title: `${title} not a fair comparison`, because: againstRandom(verdict, byTheLog) };
+    const isClear = byTheLog !== "cannot tell";
+    const start = isClear ? `${capital(byTheLog)} by the log, but` : "Cannot tell, and";
+    const because = againstRandom(verdict, byTheLog);
+    return { word, title: `${start} not a fair comparison`, because };
   }
   if (word === "cannot tell") {
     const because = `${whyUnclear(verdict)} ${againstRandom(verdict, word)}`;
     return { word, title: "Cannot tell if it is better than what was done", because };
   }
-  return { word, title: `${capital(word)} than what was done`, because: againstRandom(verdict, word) };
+  const title = `${capital(word)} than what was done`;
+  return { word, title, because: againstRandom(verdict, word) };
 }
 
 /** The comparison with acting at random, as what follows the first one. */
@@ -171,8 +174,8 @@ export function alarmWords(verdict: Verdict): string {
 export function spoken(verdict: Verdict): string {
   const claim = claimOf(verdict);
   const deciding = verdict.comparisons.logged?.deciding;
-  const isKnown = deciding?.low != null && deciding.high != null;
-  const interval = isKnown ? ` Difference ${signed(deciding.low)} to ${signed(deciding.high)}.` : "";
+  const ends = [deciding?.low, deciding?.high].map((end) => signed(end));
+  const interval = deciding === undefined ? "" : ` Difference ${ends.join(" to ")}.`;
   const alarm = verdict.alarm.raised ? " Alarm: negative transfer." : "";
   return `${claim.title}. ${capital(claim.because)}${interval}${alarm}`;
 }

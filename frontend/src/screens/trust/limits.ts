@@ -25,8 +25,8 @@ export function limitsOf(verdict: Verdict, findings: Finding[]): Limit[] {
     limits.push({
       tone: "ok",
       text:
-        "What it gains from being judged on its own records is measured on halves of the log, and " +
-        "taken off.",
+        "What it gains from being judged on its own records is measured on halves of the log, " +
+        "and taken off.",
     });
   }
 
@@ -42,7 +42,9 @@ export function limitsOf(verdict: Verdict, findings: Finding[]): Limit[] {
     const times = verdict.support.well_seen;
     limits.push({
       tone: rare > 0.05 ? "warn" : "info",
-      text: `Actions hardly ever tried: ${pct(rare, 1)} of its decisions were made fewer than ${times} times.`,
+      text:
+        `Actions hardly ever tried: ${pct(rare, 1)} of its decisions were made ` +
+        `fewer than ${times} times.`,
     });
   }
   limits.push(...verdict.warnings.map((text): Limit => ({ tone: "warn", text })));
@@ -64,7 +66,9 @@ export function limitsOf(verdict: Verdict, findings: Finding[]): Limit[] {
     { tone: "info", text: "Actions never tried, and anything that the goal does not mention." },
     {
       tone: "info",
-      text: `The time beyond ${epochs(verdict.horizon)}: it looks so far ahead from where episodes start.`,
+      text:
+        `The time beyond ${epochs(verdict.horizon)}: it looks so far ahead from where episodes ` +
+        "start.",
     },
   );
   return limits;
@@ -78,8 +82,8 @@ function epochs(horizon: number): string {
 function mismatch(verdict: Verdict): string {
   const logged = verdict.values.logged;
   return (
-    `In the log itself what was done had ${num(verdict.value_in_log)}, outside the interval of the ` +
-    `models, ${num(logged?.low)} to ${num(logged?.high)}: more than the state matters, or the ` +
+    `In the log itself what was done had ${num(verdict.value_in_log)}, outside the interval of ` +
+    `the models, ${num(logged?.low)} to ${num(logged?.high)}: more than the state matters, or the ` +
     "horizon does not match the episodes."
   );
 }

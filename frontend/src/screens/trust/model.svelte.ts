@@ -1,7 +1,8 @@
 /**
  * The model of Trust: a policy, the goal that judges it, and what the log says.
  *
- *     small log      -> a preview has the verdict at once, of an unsaved goal as well
+ *     every policy   -> a preview: rule, support, visits
+ *     small log      -> a second one has the verdict at once, of an unsaved goal as well
  *     saved policy   -> a job, which also asks the episodes themselves, and is kept with the policy
  *
  * A job that runs already, or a verdict that is kept, is found again through the policy.
@@ -10,14 +11,13 @@
 import { untrack } from "svelte";
 
 import { address, update } from "../../lib/address.svelte";
-import { announce } from "../../lib/announce.svelte";
 import { Answer } from "../../lib/answer.svelte";
 import { asProblem, get, path, post, type Problem } from "../../lib/api";
 import { FollowedJob } from "../../lib/followed.svelte";
 import { goalName, sameGoal } from "../../lib/goal";
 import { preview } from "../../lib/preview";
 import { projectOf, refreshProjects } from "../../lib/projects.svelte";
-import type { Draft, Goal, Job, Preview, PreviewRequest, Project, Verdict } from "../../lib/types";
+import type { Draft, Goal, Job, Preview, Project, Verdict } from "../../lib/types";
 import {
   type Contender,
   contenderKey,
@@ -26,10 +26,9 @@ import {
   judgesFor,
   withDraft,
 } from "./choice";
-import { FEWEST_SAMPLES, spoken } from "./claim";
-
-/** Models that a verdict is sampled from: they fix an interval to about 1.5 % of its width. */
-const SAMPLES = 2000;
+import { FEWEST_SAMPLES } from "./claim";
+import { policyQuestion, type Question, SAMPLES, verdictQuestion } from "./questions";
+import { speak } from "./speaking.svelte";
 
 /** Up to this many states a preview has the verdict within a second or so. */
 const AT_ONCE = 60;
@@ -37,24 +36,19 @@ const AT_ONCE = 60;
 /** Up to this many states a saved policy is judged without being asked to. */
 const UNASKED = 300;
 
-/** States whose support is shown: a screen. */
-const SHOWN_STATES = 12;
-
 /** How often, and after how long, to look whether a verdict is among those of its policy. */
 const LOOKS = 20;
 const LOOK_MS = 250;
-
-interface Question {
-  key: string;
-  counts: string;
-  request: PreviewRequest;
-}
 
 export class TrustModel {
   readonly project = new Answer((id: string, signal: AbortSignal) =>
     get<Project>(path`/v1/projects/${id}`, { signal }),
   );
   readonly preview = new Answer((question: Question, signal: AbortSignal) =>
+    preview(question.counts, question.request, signal),
+  );
+  /** The verdict of a small log, apart from the policy: it takes longer. */
+  readonly quick = new Answer((question: Question, signal: AbortSignal) =>
     preview(question.counts, question.request, signal),
   );
   readonly drafts = new Answer((id: string, signal: AbortSignal) =>
@@ -91,7 +85,7 @@ export class TrustModel {
 
   /** The policy's rule and support; of the goal that is shown, or of the one before. */
   policy: Preview | null = $derived(this.preview.value);
-  isPolicyCurrent: boolean = $derived(this.preview.argument?.key === this.#questionKey);
+  isPolicyCurrent: boolean = $derived(this.preview.argument?.key === this.key);
   /** Whether there are more states than a verdict can have; the limit is `policy.most_states`. */
   hasTooManyStates: boolean = $derived(
     this.policy !== null && this.states !== null && this.states > this.policy.most_states,
@@ -120,11 +114,19 @@ export class TrustModel {
       }
     });
 
-    // The policy, with its verdict where that is quick.
+    // The policy, and its verdict where that is quick.
     $effect(() => {
-      const question = this.#question();
-      if (question !== null) {
+      const { contender, key, states } = this;
+      if (contender !== null && states !== null) {
+        const question = policyQuestion(contender, key, states);
         untrack(() => this.preview.ask(question));
+      }
+    });
+    $effect(() => {
+      const { contender, judge, isSmall } = this;
+      if (contender !== null && isSmall) {
+        const question = verdictQuestion(contender, this.#verdictKey, judge?.goal ?? null);
+        untrack(() => this.quick.ask(question));
       }
     });
 
@@ -142,7 +144,7 @@ export class TrustModel {
       }
     });
 
-    this.#speak();
+    speak(this);
   }
 
   // What a reader does.
@@ -202,28 +204,8 @@ export class TrustModel {
     return this.project.value?.drafts ?? [];
   }
 
-  get #questionKey(): string {
+  get #verdictKey(): string {
     return `${this.key} ${this.judge?.id ?? ""}`;
-  }
-
-  #question(): Question | null {
-    const contender = this.contender;
-    if (contender === null || this.states === null) {
-      return null;
-    }
-    const judge = this.judge?.goal ?? null;
-    const verdict = { samples: SAMPLES, judge, alternatives: judge === null };
-    const request: PreviewRequest = {
-      goal: contender.goal,
-      method: contender.method,
-      want: {
-        rule: { first: SHOWN_STATES, sort: this.states > SHOWN_STATES ? "visits" : "order" },
-        ranges: true,
-        visits: true,
-        verdict: this.isSmall ? verdict : null,
-      },
-    };
-    return { key: this.#questionKey, counts: contender.counts, request };
   }
 
   /** The verdict on what is looked at: that of the job, or the one with more samples. */
@@ -232,7 +214,8 @@ export class TrustModel {
     if (job?.result) {
       return job.result;
     }
-    const quick = this.isPolicyCurrent ? (this.policy?.verdict ?? null) : null;
+    const isOfThis = this.quick.argument?.key === this.#verdictKey;
+    const quick = isOfThis ? (this.quick.value?.verdict ?? null) : null;
     return quick ?? (job?.partial as Verdict | null | undefined) ?? null;
   }
 
@@ -279,28 +262,6 @@ export class TrustModel {
       this.drafts.again();
     }
     refreshProjects();
-  }
-
-  /** Says the verdict, and how far a job is, in the page's live region. */
-  #speak(): void {
-    let said = "";
-    $effect(() => {
-      const text = this.#newest === null ? "" : spoken(this.#newest);
-      if (text !== "" && text !== said) {
-        said = text;
-        announce(text);
-      }
-    });
-
-    const quarter = $derived.by(() => {
-      const progress = this.judging.isRunning ? this.judging.job?.progress : null;
-      return progress?.of ? Math.floor((4 * progress.done) / progress.of) : null;
-    });
-    $effect(() => {
-      if (quarter !== null && quarter < 4) {
-        announce(`Judging: ${25 * quarter} % of the models sampled.`);
-      }
-    });
   }
 }
 

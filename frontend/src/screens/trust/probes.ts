@@ -21,7 +21,8 @@ export function freeColumns(project: Project): ColumnView[] {
 function usedColumns(mapping: Mapping): Set<string> {
   const { state, action, next_state, features, ...others } = mapping;
   const single = Object.values(others).filter((value) => typeof value === "string");
-  return new Set([state, action, next_state, features, single].flat().filter((name) => name != null));
+  const names = [state, action, next_state, features, single].flat();
+  return new Set(names.filter((name) => name !== undefined && name !== null));
 }
 
 /**
@@ -50,5 +51,8 @@ export function adviceWords(item: ProbeItem): string {
     return "no state has records enough";
   }
   const states = counted(item.compared, "state");
-  return item.turned === 0 ? `holds in all of ${states}` : `turns around in ${int(item.turned)} of ${states}`;
+  if (item.turned === 0) {
+    return `holds in all of ${states}`;
+  }
+  return `turns around in ${int(item.turned)} of ${states}`;
 }
