@@ -180,6 +180,25 @@ async def test_another_outcome_is_a_conflict_and_the_first_stays(tmp_path: Path)
         )
 
 
+async def test_decisions_are_found_by_how_they_ended(tmp_path: Path) -> None:
+    async with room_engine(tmp_path) as bench:
+        learned = await bench.decide("cold")
+        await bench.outcome(learned, "warm")
+        conflict = await bench.decide("cold")
+        await bench.outcome(conflict, "warm")
+        with refused("outcome-conflict"):
+            await bench.outcome(conflict, "mild")
+        await bench.decide("cold")
+
+        def found(status: str) -> list[str]:
+            page = bench.engine.store.decisions(ROOM, status=status)
+            return [row.id for row in page.items]
+
+        assert found("in-time") == [conflict.decision_id, learned.decision_id]
+        assert found("conflict") == [conflict.decision_id]
+        assert found("late") == []
+
+
 # Late, missing.
 
 

@@ -525,6 +525,12 @@ export interface components {
         /**
          * DecisionsQuery
          * @description Which decisions of a policy; times are those of the decisions.
+         *
+         *         Attributes
+         *         ----------
+         *         status : str, optional
+         *             A status, or ``"in-time"`` for all with an outcome that was not late, or ``"conflict"`` for
+         *             those that another outcome was reported for.
          */
         DecisionsQuery: {
             /** @default null */
@@ -532,7 +538,7 @@ export interface components {
             /** @default 50 */
             limit: number;
             /** @default null */
-            status: ("cancelled" | "late" | "learned" | "missing" | "new-label" | "open" | "recorded" | "waiting") | null;
+            status: ("cancelled" | "late" | "learned" | "missing" | "new-label" | "open" | "recorded" | "waiting") | ("conflict" | "in-time") | null;
             /** @default null */
             state: string | null;
             /** @default null */

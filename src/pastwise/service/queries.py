@@ -20,9 +20,16 @@ class PageQuery(Request):
 
 
 class DecisionsQuery(PageQuery):
-    """Which decisions of a policy; times are those of the decisions."""
+    """Which decisions of a policy; times are those of the decisions.
 
-    status: DecisionStatus | None = None
+    Attributes
+    ----------
+    status : str, optional
+        A status, or ``"in-time"`` for all with an outcome that was not late, or ``"conflict"`` for
+        those that another outcome was reported for.
+    """
+
+    status: DecisionStatus | Literal["in-time", "conflict"] | None = None
     state: Text | None = None
     action: Text | None = None
     since: Time | None = None

@@ -22,6 +22,9 @@ const ALL_SAMPLES = 2000;
 /** A verdict with few samples that takes longer than this would only delay the one with all. */
 const QUICK_MS = 400;
 
+/** Up to this many states all samples are quick enough for the first verdict. */
+const FEW_STATES = 30;
+
 /** Above this many states the verdict is computed on request. */
 const MOST_STATES = 300;
 
@@ -46,6 +49,9 @@ export class Judging {
     this.#subject = subject;
     onDestroy(() => clearTimeout(this.#restTimer));
   }
+
+  /** Whether a policy has been followed: a verdict that is not under way needs a request then. */
+  isAsked = $state(false);
 
   /** Whether there are too many states for a verdict that nobody asked for. */
   get isOnRequest(): boolean {
@@ -75,11 +81,12 @@ export class Judging {
   /** Follows the policy that is shown. */
   follow(): void {
     clearTimeout(this.#restTimer);
+    this.isAsked = true;
     if (this.isOnRequest) {
       this.#answer.stop();
       return;
     }
-    const isWhole = this.#isFirst;
+    const isWhole = this.#isFirst && this.#subject.states.length <= FEW_STATES;
     this.#isFirst = false;
     if (isWhole) {
       this.judge();

@@ -78,9 +78,16 @@ UNUSUAL = ("cancelled", "late", "missing", "new-label")
 IS_UNUSUAL = f"status in {UNUSUAL}"
 """How few decisions end, and the condition of the index ``decision_unusual``, word for word."""
 
+IN_TIME = "status in ('learned', 'recorded', 'new-label', 'waiting')"
+HAS_CONFLICT = """exists (
+    select 1 from event where event.decision = decision.id and event.kind = 'conflict'
+)"""
+SELECTIONS = {"in-time": IN_TIME, "conflict": HAS_CONFLICT}
+"""Conditions of decisions that are no single status, by their names."""
+
 DAILY = f"""
 select (at / {DAY}) * {DAY} as day, action, count(*),
-    count(*) filter (where status in ('learned', 'recorded', 'new-label', 'waiting')),
+    count(*) filter (where {IN_TIME}),
     count(*) filter (where status = 'late'),
     count(*) filter (where status = 'missing'),
     count(*) filter (where status = 'cancelled'),
@@ -242,9 +249,10 @@ class Reads(ABC):
         limit: int = 50,
     ) -> Page[DecisionRow]:
         """Decisions of a policy, the newest first; ``since <= at < until``."""
+        selection = SELECTIONS.get(status or "")
         conditions: dict[str, str | int | None] = {
             "policy = ?": policy,
-            "status = ?": status,
+            "status = ?": status if selection is None else None,
             "state = ?": state,
             "action = ?": action,
             "at >= ?": since,
@@ -253,6 +261,8 @@ class Reads(ABC):
         }
         given = {sql: value for sql, value in conditions.items() if value is not None}
         clauses = list(given)
+        if selection is not None:
+            clauses.append(selection)
         if status in UNUSUAL:
             clauses.append(IS_UNUSUAL)
         condition = f"where {' and '.join(clauses)} order by seq desc limit ?"
