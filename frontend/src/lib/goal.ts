@@ -4,8 +4,8 @@
  *     const goal = goalOf(address.query);
  *     update(withGoal({ ...goal, floor: 0.001 }));
  *
- * A goal of the address has one form: labels with weights, pairs that are forbidden, nothing that is
- * zero or empty. Goals that were saved elsewhere have others, which `plainGoal` takes.
+ * A goal of the address has one form: labels with weights, pairs that are forbidden, nothing that
+ * is zero or empty. Goals that were saved elsewhere have others, which `plainGoal` takes.
  */
 
 import { type Changes, pack, type Query, unpack } from "./address.svelte";
@@ -198,7 +198,7 @@ function neverWords(forbid: [string | null, string][]): string[] {
   return others > 0 ? [...shown, `and ${others} other actions never`] : shown;
 }
 
-/** A goal as a sentence without its full stop: "Be in warm (1) or mild (0.5); never heat in hot". */
+/** A goal as a sentence without its full stop: "Be in warm (1) or mild (0.5); never vent". */
 export function goalWords(given: Goal): string {
   const goal = plainGoal(given);
   const parts: string[] = [];

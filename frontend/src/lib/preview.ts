@@ -1,9 +1,9 @@
 /**
  * The slider's call: a policy for a goal, of which nothing is stored.
  *
- * The service works on one preview of a session at a time and drops those that waited when a newer
- * one arrives (`superseded`). Two parts of a page may ask for different things, so a dropped request
- * is sent again; `latest` makes sure that each part has one request under way.
+ * The service works on one preview of a kind at a time and drops those that waited when a newer
+ * one arrives (`superseded`). Two parts of a page may ask for different things, so a dropped
+ * request is sent again; `latest` makes sure that each part has one request under way.
  */
 
 import { path, post, Problem } from "./api";

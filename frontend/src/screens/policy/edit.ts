@@ -11,8 +11,8 @@ export function weightOf(weights: Weights, name: string): number {
 }
 
 /**
- * Rows of a list of weights: those before, as far as they are still shown, then new ones. A row that
- * a slider took to zero stays where it is, since the slider may go on.
+ * Rows of a list of weights: those before, as far as they are still shown, then new ones. A row
+ * that a slider took to zero stays where it is, since the slider may go on.
  */
 export function rowsAfter(before: string[], weights: Weights, zeroed: Set<string>): string[] {
   const isShown = (name: string) => Object.hasOwn(weights, name) || zeroed.has(name);
@@ -61,12 +61,6 @@ export function allowing(goal: Goal, state: string | null, action: string): Goal
 
 function isPair(pair: [string | null, string], state: string | null, action: string): boolean {
   return pair[0] === state && pair[1] === action;
-}
-
-/** Entries of `prefer` that name no state of the log: conditions on its columns. */
-export function conditionsOf(goal: Goal, states: string[]): string[] {
-  const known = new Set(states);
-  return Object.keys(goal.prefer ?? {}).filter((key) => !known.has(key));
 }
 
 /** Whether a text reads as a condition on columns, such as `wage >= 2`. */

@@ -12,7 +12,7 @@ import { preview } from "../../lib/preview";
 import type { Preview, Verdict } from "../../lib/types";
 import { type Question, verdictFor } from "./answers";
 
-/** How long a goal rests before its verdict is asked for with all samples. */
+/** How long a goal rests before its verdict is requested with all samples. */
 const REST_MS = 400;
 
 /** Models that a verdict is sampled from while a slider moves, and when it rests. */
@@ -53,7 +53,7 @@ export class Judging {
   /** Whether a policy has been followed: a verdict that is not under way needs a request then. */
   isAsked = $state(false);
 
-  /** Whether there are too many states for a verdict that nobody asked for. */
+  /** Whether there are too many states for a verdict that nobody requested. */
   get isOnRequest(): boolean {
     return this.#subject.states.length > MOST_STATES;
   }

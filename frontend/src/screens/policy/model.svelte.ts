@@ -2,7 +2,8 @@
  * The model of Goal & policy: a goal, the policy that follows, and what it rests on.
  *
  *     address -> goal -> rule, in the browser at once (TL)
- *                     -> preview of the service: rules of planners, where the time goes, the verdict
+ *                     -> preview of the service: rules of planners, where the time goes
+ *                     -> verdict of the service
  *
  * Requests are latest-wins: one under way, the newest goal next. Once an answer belongs to the goal
  * that is shown, its numbers replace those of the browser.
