@@ -1,6 +1,7 @@
 /** Where the world has changed: what followed lately, next to what followed in the log. */
 
 import { listed, pct } from "../../lib/format";
+import { labelName } from "../../lib/goal";
 import type { ChangedRow } from "../../lib/types";
 
 /** Evidence below this is not shown as a number: any log has some. */
@@ -56,7 +57,7 @@ export function changeWords(row: ChangedRow): string {
   if (share === null) {
     return "nothing has followed yet";
   }
-  const lately = `led to ${share.next} ${pct(share.lately)} of the time lately`;
+  const lately = `led to ${labelName(share.next)} ${pct(share.lately)} of the time lately`;
   return share.log === null
     ? `${lately}; the log has no record of it`
     : `${lately}; in the log it was ${pct(share.log)}`;
@@ -66,7 +67,7 @@ export function changeWords(row: ChangedRow): string {
 export function rowWords(row: ChangedRow, nexts: string[]): string {
   const parts = sharesOf(row, nexts)
     .filter((share) => share.lately > 0.005 || (share.log ?? 0) > 0.005)
-    .map((share) => `${share.next} ${pct(share.lately)}, in the log ${pct(share.log)}`);
+    .map((share) => `${labelName(share.next)} ${pct(share.lately)}, in the log ${pct(share.log)}`);
   return listed(parts, 12);
 }
 
