@@ -140,7 +140,7 @@ def load(browser: Browser, bench: Bench, page: Dashboard) -> Load:
     opened.on("response", lambda answer: answers.append(answer))
     begin = time.perf_counter()
     opened.goto(page.address)
-    opened.get_by_text(page.text).first.wait_for(timeout=60_000)
+    opened.get_by_text(page.text).first.wait_for(timeout=180_000)
     seconds = time.perf_counter() - begin
 
     # What is requested within a second belongs to the first load as well.

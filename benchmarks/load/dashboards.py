@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -48,7 +49,7 @@ def dashboards() -> Iterator[dict[str, Dashboard]]:
     folder = _filled(programs / "python")
     optuna = [str(programs / "optuna-dashboard"), f"sqlite:///{folder}/optuna.db"]
     store = f"sqlite:///{folder}/mlflow.db"
-    mlflow = [str(programs / "mlflow"), "ui", "--backend-store-uri", store]
+    mlflow = [str(programs / "mlflow"), "ui", "--workers", "1", "--backend-store-uri", store]
     with _serving(optuna) as (optuna_url, first), _serving(mlflow) as (mlflow_url, second):
         yield {
             "optuna-dashboard": Dashboard(f"{optuna_url}/dashboard/studies/1", "thermostat", first),
@@ -91,13 +92,14 @@ def _serving(command: list[str], patience: float = 120.0) -> Iterator[tuple[str,
         env=os.environ | QUIET,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
     try:
         _wait_for(url, process, patience)
         yield url, process.pid
     finally:
-        process.terminate()
-        process.wait(30)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def _wait_for(url: str, process: subprocess.Popen[bytes], patience: float) -> None:
