@@ -11,6 +11,11 @@ const SERVICE = process.env.PASTWISE_SERVICE ?? "http://127.0.0.1:8765";
 const FONTS = ["inter", "jetbrains-mono"];
 const COMPRESSIBLE = /\.(html|js|css|svg|txt)$/;
 
+/** Whether a module belongs to the page itself: all but the screens after the first step. */
+function isNoStep(id: string): boolean {
+  return !/\/src\/screens\/(?!Home\.|home\/|Log\.|log\/)/.test(id);
+}
+
 /** Puts the licences of the fonts next to the page. */
 function fontLicences(): Plugin {
   return {
@@ -66,9 +71,19 @@ export default defineConfig({
     emptyOutDir: true,
     // The content security policy allows no data: fonts, so nothing is inlined.
     assetsInlineLimit: 0,
+    // One style for all screens, and a script for each next to that of the page: a first load is
+    // short and has few requests.
+    cssCodeSplit: false,
     modulePreload: { polyfill: false },
     rolldownOptions: {
       output: {
+        advancedChunks: {
+          includeDependenciesRecursively: false,
+          groups: [
+            { name: "index", test: isNoStep, priority: 2 },
+            { name: "index", test: /./, minShareCount: 2, priority: 1 },
+          ],
+        },
         entryFileNames: "assets/[name]-[hash].js",
         chunkFileNames: "assets/[name]-[hash].js",
         assetFileNames: "assets/[name]-[hash][extname]",

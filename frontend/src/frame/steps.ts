@@ -4,8 +4,9 @@ import type { Component } from "svelte";
 
 import { STEPS, type Step } from "../lib/address.svelte";
 import type { IconName } from "../parts/icons";
+import Log from "../screens/Log.svelte";
 
-interface StepView {
+export interface StepView {
   step: Step;
   /** The key that leads there. */
   key: string;
@@ -13,7 +14,8 @@ interface StepView {
   /** For the tab bar of narrow windows. */
   short: string;
   icon: IconName;
-  screen: Component;
+  /** Loads the screen, which is a file of its own. */
+  load: () => Promise<{ default: Component }>;
 }
 
 const VIEWS: Record<Step, { title: string; short: string; icon: IconName }> = {
@@ -25,18 +27,20 @@ const VIEWS: Record<Step, { title: string; short: string; icon: IconName }> = {
   watch: { title: "Watch", short: "Watch", icon: "watch" },
 };
 
-const files = import.meta.glob<{ default: Component }>("../screens/*.svelte", { eager: true });
+const files = import.meta.glob<{ default: Component }>([
+  "../screens/*.svelte",
+  "!../screens/{Home,Log}.svelte",
+]);
 
-function screenOf(step: Step): Component | undefined {
-  const name = step.charAt(0).toUpperCase() + step.slice(1);
-  return files[`../screens/${name}.svelte`]?.default;
-}
+/** The first step is part of the page: most visits begin there. */
+files["../screens/Log.svelte"] = () => Promise.resolve({ default: Log });
 
 /** The steps that can be shown, in order. */
 export const steps: StepView[] = STEPS.flatMap((step, index) => {
-  const screen = screenOf(step);
+  const name = step.charAt(0).toUpperCase() + step.slice(1);
+  const load = files[`../screens/${name}.svelte`];
   const key = String(index + 1);
-  return screen === undefined ? [] : [{ step, key, ...VIEWS[step], screen }];
+  return load === undefined ? [] : [{ step, key, ...VIEWS[step], load }];
 });
 
 export function stepOf(step: string): StepView | undefined {
