@@ -28,11 +28,11 @@ TONES = {"↑": "good", "↓": "bad", "≈": "unsure"}
 SEVERITIES = {"note": "Note", "warn": "Warning", "blocks-verdict": "Overrules the verdict"}
 """Severities of findings in words."""
 
-Columns = Mapping[str, Sequence[str]]
+TextTable = Mapping[str, Sequence[str]]
 """A table as text, by column."""
 
 
-def card_page(card: PolicyCard, columns: Columns, caption: str) -> str:
+def card_page(card: PolicyCard, columns: TextTable, caption: str) -> str:
     """The page of a card.
 
     Parameters
@@ -189,7 +189,7 @@ def _second_opinions(card: PolicyCard) -> str:
     return f"<ul>{''.join(lines)}</ul>" if lines else ""
 
 
-def _table(columns: Columns, caption: str) -> str:
+def _table(columns: TextTable, caption: str) -> str:
     """The table of states."""
     header = "".join(f'<th scope="col"{_style(name)}>{name}</th>' for name in columns)
     rows = [_row(list(columns), row) for row in zip(*columns.values(), strict=True)]
