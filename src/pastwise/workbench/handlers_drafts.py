@@ -195,7 +195,7 @@ async def explain(call: Call) -> Answer:
 # Files
 
 
-async def report(call: Call) -> Answer:
+async def draft_report(call: Call) -> Answer:
     """The report of a policy, for the person who signs it off."""
     bench = bench_of(call)
     found = _draft(call)

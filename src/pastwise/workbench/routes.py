@@ -269,7 +269,7 @@ DRAFTS = (
     Operation(
         "GET",
         f"{DRAFT}/report.html",
-        on_drafts.report,
+        on_drafts.draft_report,
         "Read the report of a saved policy, for the person who signs it off.",
         answer=on_drafts.HTML,
         is_policy_bound=False,
