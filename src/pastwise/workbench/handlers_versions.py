@@ -18,13 +18,13 @@ MARKDOWN = "text/markdown"
 GOAL = "application/json"
 
 
-async def report(call: Call) -> Answer:
+async def version_report(call: Call) -> Answer:
     """The report of a version, for the person who signs it off."""
     row = await version_row(call)
     return await report_of(await _learner(row), _title(row))
 
 
-async def card(call: Call) -> Answer:
+async def version_card(call: Call) -> Answer:
     """The policy card of a version."""
     row = await version_row(call)
     learner = await _learner(row)
@@ -37,7 +37,7 @@ async def card(call: Call) -> Answer:
     return Answer(body, 200, _attachment(row, "card.md"), f"{MARKDOWN}; charset=utf-8".encode())
 
 
-async def goal(call: Call) -> Answer:
+async def version_goal(call: Call) -> Answer:
     """The goal of a version."""
     row = await version_row(call)
     learner = await _learner(row)
