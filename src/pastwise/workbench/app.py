@@ -62,6 +62,7 @@ class Workbench(Service):
         self.reader = Reader()
         self.turns = Turns()
         self.rows_behind = RowsBehind()
+        self._warming: asyncio.Task[None] | None = None
         self._project_of_job: dict[str, str] = {}
         self.judging: dict[str, tuple[str, RunningVerdict]] = {}
         self._counted: Cache[Counted] = Cache(most=4)
@@ -78,7 +79,7 @@ class Workbench(Service):
         """Read the projects, and start the service."""
         self.projects = await asyncio.to_thread(Projects, self.settings.data / "projects")
         await super().start()
-        self.in_background(self._warm_up())
+        self._warming = asyncio.create_task(self._warm_up())
 
     async def _warm_up(self) -> None:
         """Prepare what the first log and the first verdict would have to wait for."""
@@ -87,7 +88,10 @@ class Workbench(Service):
         await asyncio.to_thread(warm_up)
 
     async def stop(self) -> None:
-        """Stop everything."""
+        """Stop everything; what is still being prepared is of no use any more."""
+        if self._warming is not None:
+            self._warming.cancel()
+            await asyncio.wait([self._warming])
         await self.reader.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._judging.shutdown(wait=False, cancel_futures=True)
