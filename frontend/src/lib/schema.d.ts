@@ -1936,8 +1936,6 @@ export interface components {
          *
          *         Attributes
          *         ----------
-         *         finding : str, optional
-         *             Code of a finding of the project: begin at the first of its examples from the offset on.
          *         mapping : str, optional
          *             A mapping as JSON, to see the next states by it; the project's by default.
          */
@@ -1946,8 +1944,6 @@ export interface components {
             offset: number;
             /** @default 100 */
             limit: number;
-            /** @default null */
-            finding: string | null;
             /** @default null */
             mapping: string | null;
         };

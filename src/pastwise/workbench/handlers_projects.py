@@ -74,27 +74,15 @@ async def rows(call: Call) -> Answer:
     if not _has_table(found):
         return Answer(RowsView([], [], [], query.offset, 0))
     mapping = found.mapping if query.mapping is None else _mapping_of(query.mapping)
-    offset = query.offset
-    if query.finding is not None:
-        offset = _first_example(found, query.finding, offset)
     result = await bench.reader.ask(
         "rows",
         file=found.source.file,
         columns=None if mapping is None else arguments_of(mapping),
-        offset=offset,
+        offset=query.offset,
         limit=query.limit,
     )
-    members = {"then": [], "of": found.rows, **result, "offset": offset}
+    members = {"then": [], "of": found.rows, **result, "offset": query.offset}
     return Answer(msgspec.convert(members, RowsView))
-
-
-def _first_example(found: Project, code: str, offset: int) -> int:
-    """Offset of the first example of a finding from an offset on; the offset itself if none."""
-    findings = [] if found.validation is None else found.validation.findings
-    examples = [example for each in findings if each.code == code for example in each.examples]
-    rows = [example.get("row") for example in examples]
-    places = [row - 1 for row in rows if isinstance(row, int) and row > offset]
-    return min(places, default=offset)
 
 
 def _mapping_of(text: str) -> Mapping:

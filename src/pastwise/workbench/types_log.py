@@ -106,15 +106,12 @@ class RowsQuery(Request):
 
     Attributes
     ----------
-    finding : str, optional
-        Code of a finding of the project: begin at the first of its examples from the offset on.
     mapping : str, optional
         A mapping as JSON, to see the next states by it; the project's by default.
     """
 
     offset: Annotated[int, Meta(ge=0)] = 0
     limit: Annotated[int, Meta(ge=1, le=500)] = 100
-    finding: Annotated[str, Meta(max_length=100)] | None = None
     mapping: Annotated[str, Meta(max_length=100_000)] | None = None
 
 
