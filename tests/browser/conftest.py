@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from tests.helpers.browser import ROOT, Bench, Visitor, chromium, visiting
+
+expect.set_options(timeout=20_000)
 
 
 @pytest.fixture(scope="package")
@@ -25,13 +27,15 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="package")
 def bench(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """A workbench on the log of the thermostat, which has been read and has a saved policy."""
+    """A workbench on the log of the thermostat, which has been read and has saved policies."""
     folder = tmp_path_factory.mktemp("bench")
     log = folder / "thermostat.csv"
     shutil.copy(ROOT / "examples" / "thermostat" / "log.csv", log)
     with Bench(folder, log) as running:
         project = running.open_log({"path": str(log)})
         running.save(project, {"prefer": {"comfortable": 1, "warm": 0.5}}, "Comfort")
+        running.save(project, {"prefer": {"warm": 1}}, "Warm", "TL_foresight")
+        running.save(project, {"prefer": {"cold": 0.5, "warm": 0.5}}, "Odd")
         yield running
 
 

@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,7 @@ from playwright.sync_api import (
     Browser,
     BrowserContext,
     ConsoleMessage,
+    Locator,
     Page,
     Request,
     sync_playwright,
@@ -108,6 +110,7 @@ class Bench:
         self._patience = patience
         self._process: subprocess.Popen[str] | None = None
         self._client: httpx.Client | None = None
+        self._counts: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         self.start()
@@ -125,6 +128,7 @@ class Bench:
         if self._log is not None:
             command.append(str(self._log))
         command += ["--no-browser", f"--port={self.port}", f"--root={self.folder}"]
+        command.append("--worker-niceness=0")
         with (self.folder / "stderr").open("ab") as errors:
             self._process = subprocess.Popen(
                 command, stdout=subprocess.PIPE, stderr=errors, text=True
@@ -196,8 +200,9 @@ class Bench:
 
     def counts_of(self, project: str) -> str:
         """Id of the counts of a log."""
-        counts: str = self.call("GET", f"v1/projects/{project}")["counts"]
-        return counts
+        if project not in self._counts:
+            self._counts[project] = self.call("GET", f"v1/projects/{project}")["counts"]
+        return self._counts[project]
 
     def save(self, project: str, goal: dict[str, Any], name: str, method: str = "TL") -> str:
         """Id of a new saved policy."""
@@ -235,14 +240,14 @@ class Visitor:
             for fault in self.faults
             if not any(re.search(pattern, fault) for pattern in self._expected)
         ]
-        assert unexpected == []
+        assert not unexpected, unexpected
 
     def new_page(self, size: tuple[int, int] = WIDE, theme: Theme = "light") -> Page:
         """An empty tab that is watched."""
         page = self.context.new_page()
         page.set_viewport_size({"width": size[0], "height": size[1]})
         page.emulate_media(color_scheme=theme)
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(10_000)
         under_way: set[Request] = set()
         self._under_way[page] = under_way
 
@@ -278,13 +283,18 @@ class Visitor:
         self.settle(page)
         return page
 
-    def settle(self, page: Page, quiet: int = 3) -> None:
+    def settle(self, page: Page, quiet: int = 3, patience: float = 20.0) -> None:
         """Wait until nothing is under way in a number of looks, one after the other."""
-        page.locator("h1").wait_for()
+        page.locator("h1").first.wait_for()
+        until = time.monotonic() + patience
         looks = 0
         while looks < quiet:
             page.wait_for_timeout(25)
-            looks = 0 if self._under_way[page] else looks + 1
+            under_way = self._under_way[page]
+            looks = 0 if under_way else looks + 1
+            if time.monotonic() > until:
+                urls = [request.url for request in under_way]
+                raise AssertionError(f"the page does not come to rest: {urls}")
 
     def close(self) -> None:
         """Close all tabs."""
@@ -326,3 +336,47 @@ def violations(page: Page, but: str | None = None) -> list[str]:
 def overflow(page: Page) -> int:
     """Pixels by which a page is wider than its window."""
     return int(page.evaluate("document.documentElement.scrollWidth - window.innerWidth"))
+
+
+def too_wide(page: Page) -> list[str]:
+    """Elements that reach beyond the window, for messages."""
+    found: list[str] = page.evaluate(
+        """[...document.querySelectorAll('body *')]
+            .filter((element) => element.getBoundingClientRect().right > innerWidth + 1)
+            .map((element) => element.outerHTML.slice(0, 100))
+            .slice(0, 8)"""
+    )
+    return found
+
+
+# What pages show
+
+
+def rule_of(page: Page) -> dict[tuple[str, str], float]:
+    """The probabilities of the grid, with all their digits, by state and action."""
+    cells: list[tuple[str, str, float]] = page.evaluate(
+        """() => {
+            const grid = document.querySelector('[role=grid]');
+            const heads = [...grid.querySelectorAll('[role=columnheader]')].slice(1);
+            const actions = heads.map((head) => head.textContent.trim());
+            const rows = [...grid.querySelectorAll('[role=row]')].slice(1);
+            return rows.flatMap((row) => {
+                const state = row.querySelector('[role=rowheader] span').textContent.trim();
+                const cells = [...row.querySelectorAll('[data-probability]')];
+                return cells.map((cell, column) =>
+                    [state, actions[column], Number(cell.dataset.probability)]);
+            });
+        }"""
+    )
+    return {(state, action): probability for state, action, probability in cells}
+
+
+def tab_to(page: Page, role: Any, name: str, most: int = 80) -> Locator:
+    """Press the Tab key until something has the focus."""
+    wanted = page.get_by_role(role, name=name).first
+    wanted.wait_for()
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if wanted.evaluate("element => element === document.activeElement"):
+            return wanted
+    raise AssertionError(f"the Tab key does not lead to {role} {name!r}")

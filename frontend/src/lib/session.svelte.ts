@@ -15,7 +15,7 @@ import type { Session } from "./types";
 const EARLY_MS = 3000;
 
 /** Steps that show counts. */
-const WITH_COUNTS: (Step | "home")[] = ["policy", "trust", "compare"];
+const WITH_COUNTS: (Step | "home")[] = ["policy", "trust", "compare", "deploy", "watch"];
 
 /** What this workbench is; null until the first answer. */
 export const session: { value: Session | null } = $state({ value: null });

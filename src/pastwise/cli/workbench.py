@@ -11,7 +11,7 @@ from pastwise.cli.output import print_text
 from pastwise.cli.serve import require_service
 
 
-@click.command(hidden=True, short_help="Open a page on this machine, from a log to a policy.")
+@click.command(short_help="Open a page on this machine, from a log to a policy.")
 @click.argument("log", type=File, required=False)
 @click.option(
     "--port",
@@ -31,9 +31,21 @@ from pastwise.cli.serve import require_service
     help="Folder of what is saved: policies, decisions, a journal; by default .pastwise in the "
     "root.",
 )
+@click.option(
+    "--worker-niceness",
+    type=click.IntRange(0, 19),
+    default=10,
+    show_default=True,
+    help="How far verdicts and comparisons yield to other programs: from 0, not at all, to 19.",
+)
 @click.option("--no-browser", is_flag=True, help="Print the address, and open no browser.")
 def workbench(
-    log: Path | None, port: int, root: Path | None, data: Path | None, no_browser: bool
+    log: Path | None,
+    port: int,
+    root: Path | None,
+    data: Path | None,
+    worker_niceness: int,
+    no_browser: bool,
 ) -> int:
     """Open the workbench, with a LOG or without.
 
@@ -57,4 +69,6 @@ def workbench(
         if not no_browser:
             webbrowser.open(address)
 
-    return serve(data, root, log, port=port, on_ready=show)
+    return serve(
+        data, root, log, port=port, worker_niceness=worker_niceness, on_ready=show
+    )

@@ -54,6 +54,7 @@ def serve(
     log: Path | None = None,
     *,
     port: int = 8765,
+    worker_niceness: int = 10,
     on_ready: Callable[[str], None],
 ) -> int:
     """Run a workbench until it is stopped; returns the exit code.
@@ -66,10 +67,12 @@ def serve(
         Folder that paths of logs must lie in.
     log : path, optional
         A log to open.
+    worker_niceness : int
+        How far jobs yield to other programs; 10 as in the service.
     on_ready : callable
         Called with the address, which has the key of the session.
     """
-    settings = ServerSettings(data=data, port=port)
+    settings = ServerSettings(data=data, port=port, worker_niceness=worker_niceness)
     listening = bound_socket(settings, OTHER_PORT)
     settings = replace(settings, port=listening.getsockname()[1])
     notes = opened_journal(data)

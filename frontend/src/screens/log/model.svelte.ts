@@ -91,7 +91,9 @@ export class LogModel {
     const saved = this.project.value?.validation ?? null;
     return this.isSaved ? saved : (this.checked.value ?? saved);
   });
-  problem: Problem | null = $derived.by(() => (this.isSaved ? null : this.checked.problem));
+  problem: Problem | null = $derived.by(() => {
+    return this.isSaved || this.lack !== null ? null : this.checked.problem;
+  });
   /** Whether the log cannot be read by the mapping; a service that is away says nothing on that. */
   isRefused: boolean = $derived(this.problem !== null && this.problem.status === 422);
   lack = $derived(this.mapping === null ? null : lackOf(this.mapping));
@@ -266,7 +268,7 @@ export class LogModel {
 
   #check(mapping: string | null, rows: number | null): void {
     this.countingProblem = null;
-    if (mapping === null || !this.hasTable) {
+    if (mapping === null || !this.hasTable || this.lack !== null) {
       this.checked.stop();
     } else {
       this.checked.ask({ mapping, rows });

@@ -1,0 +1,74 @@
+"""Compare: a link is a view, and only the states that differ are shown."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.helpers.browser import Visitor, rule_of
+
+
+def drafts_of(visitor: Visitor) -> dict[str, str]:
+    """Ids of saved policies by name."""
+    project = visitor.bench.call("GET", "v1/projects/thermostat")
+    return {draft["name"]: draft["id"] for draft in project["drafts"]}
+
+
+def compare(visitor: Visitor, *names: str, **query: str) -> str:
+    """The address of a comparison."""
+    drafts = drafts_of(visitor)
+    chosen = ",".join(drafts[name] for name in names)
+    more = "".join(f"&{name}={value}" for name, value in query.items())
+    return f"#/thermostat/compare?p={chosen}{more}"
+
+
+def test_a_link_shows_the_same_in_a_new_tab(visitor: Visitor) -> None:
+    page = visitor.open(compare(visitor, "Comfort", "Warm"))
+    page.get_by_label("Only where they differ").check()
+    visitor.settle(page)
+    page.get_by_role("link", name="Warm", exact=True).first.click()
+    visitor.settle(page)
+    expect(page.get_by_text("…", exact=True)).to_have_count(0)
+
+    other = visitor.open(page.url.removeprefix(visitor.bench.url))
+    expect(other.get_by_text("…", exact=True)).to_have_count(0)
+    visitor.settle(other)
+    assert other.get_by_role("main").inner_text() == page.get_by_role("main").inner_text()
+
+
+def test_only_differences_hides_exactly_the_states_within_the_limit(visitor: Visitor) -> None:
+    """Total variation between the rules, by the service."""
+    counts = visitor.bench.counts_of("thermostat")
+    goals = {
+        "Comfort": {"prefer": {"comfortable": 1, "warm": 0.5}},
+        "Warm": {"prefer": {"warm": 1}},
+    }
+    methods = {"Comfort": "TL", "Warm": "TL_foresight"}
+    rules = {}
+    for name, goal in goals.items():
+        body = {"goal": goal, "method": methods[name]}
+        rules[name] = visitor.bench.call("POST", f"v1/counts/{counts}/preview", body)["rule"]
+    states = rules["Comfort"]["states"]
+    variation = {
+        state: sum(abs(a - b) for a, b in zip(one, other, strict=True)) / 2
+        for state, one, other in zip(states, rules["Comfort"]["p"], rules["Warm"]["p"], strict=True)
+    }
+    limits = sorted(variation.values())
+    middle = (limits[1] + limits[2]) / 2
+
+    for limit in (0.05, round(middle, 3)):
+        view = compare(visitor, "Comfort", "Warm", only="1", more=str(limit))
+        page = visitor.open(view)
+        field = page.get_by_label("by more than")
+        field.fill(str(limit))
+        field.press("Enter")
+        visitor.settle(page)
+        shown = {state for state, _ in rule_of(page)}
+        assert shown == {state for state in states if variation[state] > limit}
+        page.close()
+
+
+def test_one_policy_is_offered_its_companions(visitor: Visitor) -> None:
+    page = visitor.open(compare(visitor, "Comfort"))
+    expect(page.get_by_role("button", name="Planning of Comfort")).to_be_visible()
+    page.get_by_role("button", name="What was done").click()
+    expect(page.get_by_role("grid")).to_have_count(2)

@@ -1,0 +1,75 @@
+"""Many states: few rows in the page, however many there are, and all of them within reach."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.helpers.browser import Bench, Visitor, visiting
+from tests.helpers.browser_logs import write_chain
+
+COLUMNS = {"state": ["state"], "action": ["action"], "next_state": ["next"]}
+MOST_ROWS = 60
+
+
+@pytest.fixture(scope="module")
+def large_bench(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """A workbench with two logs of many states."""
+    folder = tmp_path_factory.mktemp("large")
+    with Bench(folder) as running:
+        for states in (1_000, 100_000):
+            log = write_chain(folder / f"chain{states}.csv", states)
+            running.open_log({"path": str(log)}, COLUMNS)
+        yield running
+
+
+@pytest.fixture
+def explorer(browser: Browser, large_bench: Bench) -> Iterator[Visitor]:
+    """A visitor of these logs."""
+    yield from visiting(browser, large_bench)
+
+
+@pytest.mark.parametrize("states", [1_000, 100_000])
+def test_a_long_list_has_few_rows_and_is_searched_and_walked(
+    explorer: Visitor, states: int
+) -> None:
+    goal = quote(json.dumps({"prefer": {"s000010": 1, "s000500": 1}}))
+    page = explorer.open(f"#/chain{states}/policy?g={goal}")
+    grid = page.locator("[data-states=list] [role=grid], [data-states=list][role=grid]").first
+    expect(grid).to_be_visible(timeout=30_000)
+    expect(grid).to_have_attribute("aria-rowcount", str(states + 1))
+    rows = grid.locator("[role=row][aria-rowindex]")
+    assert rows.count() < MOST_ROWS
+
+    # Scrolling keeps few rows, and their indices are right.
+    frames = page.evaluate(
+        """async (grid) => {
+            const inner = [grid, ...grid.querySelectorAll('*')];
+            const scroller = inner.find((each) => each.scrollHeight > each.clientHeight + 100);
+            const start = performance.now();
+            let frames = 0;
+            while (performance.now() - start < 300) {
+                scroller.scrollTop += 240;
+                await new Promise(requestAnimationFrame);
+                frames += 1;
+            }
+            return [frames, scroller.scrollTop];
+        }""",
+        grid.element_handle(),
+    )
+    assert frames[1] > 200
+    page.wait_for_timeout(100)
+    assert rows.count() < MOST_ROWS
+    indices = [int(row.get_attribute("aria-rowindex") or 0) for row in rows.all()]
+    assert indices == sorted(indices)
+    assert indices[-1] > 5
+
+    # A search finds one of all states, and Enter goes to it.
+    page.get_by_role("searchbox", name="Find a state").fill("s000777")
+    expect(rows.filter(has_text="s000777")).to_have_count(1)
+    page.get_by_role("searchbox", name="Find a state").fill("")
+    expect(grid).to_have_attribute("aria-rowcount", str(states + 1))

@@ -1,0 +1,74 @@
+"""Watch: decisions made by programs appear, and what became of them is said as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.helpers.browser import Bench, Visitor, visiting
+
+POLICY = "v1/policies/rooms"
+
+
+@pytest.fixture(scope="module")
+def watch_bench(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """A workbench with a live policy."""
+    with Bench(tmp_path_factory.mktemp("watch")) as running:
+        project = running.open_log({"sample": "thermostat"})
+        draft = running.save(project, {"prefer": {"comfortable": 1, "warm": 0.5}}, "Comfort")
+        running.call("PUT", POLICY, {})
+        version = running.call("POST", f"{POLICY}/versions", {"draft": draft, "note": "first"})
+        etag = running.client.get(POLICY).headers["etag"]
+        change = {"version": version["version"], "mode": "live", "outcome_due_s": 1}
+        running.call("PATCH", POLICY, change, **{"If-Match": etag})
+        yield running
+
+
+@pytest.fixture
+def watcher(browser: Browser, watch_bench: Bench) -> Iterator[Visitor]:
+    """A visitor who watches."""
+    yield from visiting(browser, watch_bench)
+
+
+def decide(bench: Bench, state: str) -> str:
+    """Id of a decision made by a program."""
+    decision: str = bench.call("POST", f"{POLICY}/decide", {"state": state})["decision_id"]
+    return decision
+
+
+def test_a_decision_appears_by_itself_and_says_what_became_of_it(watcher: Visitor) -> None:
+    bench = watcher.bench
+    page = watcher.open("#/thermostat/watch")
+    table = page.get_by_role("region", name="Decisions, the newest first")
+
+    # In time.
+    decision = decide(bench, "cool")
+    bench.call("POST", f"v1/decisions/{decision}/outcome", {"next_state": "comfortable"})
+    row = table.get_by_role("row").filter(has_text="cool").first
+    expect(row).to_contain_text("comfortable", timeout=5_000)
+
+    # Another outcome for the same decision is a conflict; the first one stays.
+    conflict = bench.client.post(f"v1/decisions/{decision}/outcome", json={"next_state": "hot"})
+    assert conflict.status_code == 409
+    expect(row).to_contain_text("conflict", timeout=5_000)
+    expect(row).to_contain_text("comfortable")
+
+    # Late, and never.
+    late = decide(bench, "warm")
+    decide(bench, "cold")
+    page.wait_for_timeout(1_200)
+    bench.call("POST", f"v1/decisions/{late}/outcome", {"next_state": "warm"})
+    expect(table.get_by_role("row").filter(has_text="warm").first).to_contain_text("late")
+    expect(table.get_by_role("row").filter(has_text="cold").first).to_contain_text("missing")
+
+
+def test_a_decision_shows_the_rule_as_it_was(watcher: Visitor) -> None:
+    decision = decide(watcher.bench, "hot")
+    page = watcher.open(f"#/thermostat/watch?i={decision}")
+    sheet = page.get_by_role("dialog")
+    expect(sheet.get_by_role("heading", name="The rule as it was then")).to_be_visible()
+    expect(sheet).to_contain_text("hot")
+    page.keyboard.press("Escape")
+    expect(sheet).to_have_count(0)
