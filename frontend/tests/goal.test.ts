@@ -6,6 +6,7 @@ import {
   goalOf,
   goalWords,
   labelName,
+  linkFault,
   plainGoal,
   sameGoal,
   wantsNothing,
@@ -85,4 +86,16 @@ test("labels for people", () => {
 test("the way of a goal", () => {
   expect(wayOf({ reward: { a: 1 } })).toBe("reward");
   expect(wayOf({ prefer: {}, prefer_actions: { a: 1 } })).toBeNull();
+});
+
+test("a link that was cut short, or whose policy is gone, says so", () => {
+  const drafts = [{ id: "dft_1" }];
+  expect(linkFault({ g: '{"prefer":{"war' }, drafts)).toContain("cut short");
+  expect(linkFault({ d: "dft_2" }, drafts)).toContain("deleted");
+
+  // Nothing is said before the policies are known, nor of a goal that needs none of them.
+  expect(linkFault({ d: "dft_2" }, null)).toBeNull();
+  expect(linkFault({ d: "dft_1" }, drafts)).toBeNull();
+  expect(linkFault({ g: withGoal(GOAL).g!, d: "dft_2" }, drafts)).toBeNull();
+  expect(linkFault({}, drafts)).toBeNull();
 });

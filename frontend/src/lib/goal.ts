@@ -105,6 +105,21 @@ export function goalOf(query: Query): Goal {
   return plainGoal(unpack<unknown>(query.g) ?? {});
 }
 
+/**
+ * What is wrong with a link to a policy: a goal that was cut short, or a policy that is gone.
+ *
+ * `drafts` are the saved policies of the log, null until they are known.
+ */
+export function linkFault(query: Query, drafts: { id: string }[] | null): string | null {
+  const isUnreadable = Boolean(query.g) && Object.keys(goalOf(query)).length === 0;
+  if (isUnreadable) {
+    return "The goal of this link cannot be read; the link may have been cut short.";
+  }
+  const isBare = !query.g && query.d !== undefined && drafts !== null;
+  const isGone = isBare && !drafts.some((draft) => draft.id === query.d);
+  return isGone ? "The policy of this link is gone; it may have been deleted." : null;
+}
+
 /** A goal as changes of the address; one that says nothing is removed. */
 export function withGoal(goal: Goal): Changes {
   const plain = plainGoal(goal);

@@ -8,7 +8,7 @@
 import { address, update } from "../../lib/address.svelte";
 import { announce } from "../../lib/announce.svelte";
 import { Answer } from "../../lib/answer.svelte";
-import { asProblem, get, patch, path, post, type Problem, remove, send } from "../../lib/api";
+import { asProblem, get, patch, path, post, Problem, remove, send } from "../../lib/api";
 import { plainGoal, sameGoal, withGoal } from "../../lib/goal";
 import { refreshProjects } from "../../lib/projects.svelte";
 import type { Draft, DraftSummary, Project } from "../../lib/types";
@@ -98,12 +98,17 @@ export class Saving {
       return false;
     }
     model.wish.release();
-    return await this.#change(async () => {
+    const isSaved = await this.#change(async () => {
       const ifMatch = await this.#etag(open.id);
       const body = { goal: model.goal, method: model.method };
       await patch(path`/v1/drafts/${open.id}`, body, { ifMatch });
       announce(`Saved ${open.name}.`);
     });
+    if (this.problem?.slug === "not-found") {
+      const title = `${open.name} was deleted in the meantime.`;
+      this.problem = new Problem("not-found", title, "Save this policy as a new one.");
+    }
+    return isSaved;
   }
 
   async delete(draft: DraftSummary): Promise<boolean> {
