@@ -12,7 +12,7 @@ NO_NODE := Node is missing, so the page of the workbench is neither built nor te
 # Tests start hundreds of processes; without bytecode each would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo frontend test-frontend test test-python coverage test-minimum fuzz lint docs bench clean
+.PHONY: demo frontend test-frontend test test-python coverage test-minimum fuzz lint docs screenshots bench clean
 
 demo: .venv/demo
 	$(BIN)/pastwise validate $(LOG) --state room --action did --episode day --time hour
@@ -21,6 +21,11 @@ demo: .venv/demo
 	$(BIN)/pastwise explain thermostat.safetensors cool heat
 	$(BIN)/pastwise evaluate thermostat.safetensors $(LOG)
 	$(BIN)/pastwise reproduce
+ifeq ($(NPM),)
+	@echo "$(NO_NODE) or later."
+else
+	@echo "Open the workbench on this log: $(BIN)/pastwise workbench $(LOG)"
+endif
 
 test: lint test-frontend test-python
 
@@ -61,6 +66,8 @@ frontend test-frontend:
 else
 frontend: $(PAGE)
 
+demo: $(PAGE)
+
 test-python: $(PAGE)
 
 test-frontend: $(PAGE) .venv/ready
@@ -85,14 +92,18 @@ docs: .venv/ready
 	$(BIN)/python -m sphinx -q --fail-on-warning --keep-going docs docs/_build
 	@echo "Open docs/_build/index.html"
 
+# Pictures of all screens of the workbench for the documentation. They need Chromium.
+screenshots: .venv/ready $(PAGE)
+	$(BIN)/python -m tests.helpers.pictures
+
 bench: .venv/ready
 	$(INSTALL) '.[bench]'
 	$(BIN)/python -m benchmarks
 
-# The demo needs the runtime and figures only; everything else needs the tools as well.
+# The demo needs the runtime, figures and the workbench only; everything else needs the tools as well.
 .venv/demo: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(INSTALL) '.[plot]'
+	$(INSTALL) '.[plot,workbench]'
 	@touch $@
 
 .venv/ready: pyproject.toml constraints.txt

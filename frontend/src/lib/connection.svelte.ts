@@ -61,6 +61,7 @@ async function look(): Promise<void> {
   try {
     const response = await fetch("/livez", { cache: "no-store" });
     isThere = response.ok;
+    await response.text(); // an answer that nobody reads keeps its connection
   } catch {
     // No answer.
   }

@@ -69,6 +69,4 @@ def workbench(
         if not no_browser:
             webbrowser.open(address)
 
-    return serve(
-        data, root, log, port=port, worker_niceness=worker_niceness, on_ready=show
-    )
+    return serve(data, root, log, port=port, worker_niceness=worker_niceness, on_ready=show)
