@@ -2,7 +2,14 @@
 
 import { describe, expect, it } from "vitest";
 
-import type { DraftSummary, Finding, Project, Verdict, VerdictWord } from "../src/lib/types";
+import type {
+  DraftSummary,
+  Finding,
+  Preview,
+  Project,
+  Verdict,
+  VerdictWord,
+} from "../src/lib/types";
 import { contenderOf, judgeOf, judgesFor, withDraft } from "../src/screens/trust/choice";
 import {
   claimOf,
@@ -14,6 +21,7 @@ import {
 import { betterAlternatives, contendersOf, valueRows } from "../src/screens/trust/contenders";
 import { limitsOf } from "../src/screens/trust/limits";
 import { binsFor, freeColumns } from "../src/screens/trust/probes";
+import { stateRows } from "../src/screens/trust/states";
 import { unfair } from "../src/screens/trust/unfair";
 
 function interval(low: number, high: number, level = 0.9) {
@@ -111,7 +119,7 @@ describe("the claim", () => {
       });
     };
     expect(claimOf(unclear(-0.1, 0.1)).word).toBe("cannot tell");
-    expect(claimOf(unclear(-0.1, 0.1)).because).toContain("holds better and worse");
+    expect(claimOf(unclear(-0.1, 0.1)).because).toContain("may be better or worse");
     expect(claimOf(unclear(0.005, 0.1)).because).toContain("not certainly by more than 0.010");
     expect(claimOf(unclear(-0.005, 0.005)).because).toContain("does not count");
     expect(hidesMeans(unclear(-0.1, 0.1))).toBe(true);
@@ -159,6 +167,10 @@ describe("the interval that decides", () => {
     expect(reachOf(differenceRows(verdictOf()))).toBe(0.4);
     const small = { label: "", mean: 0, low: -0.013, high: 0.009 };
     expect(reachOf([small])).toBe(0.02);
+
+    // Policies that do the same still have an axis with numbers that differ.
+    const none = { label: "", mean: 0, low: 0, high: 0 };
+    expect(reachOf([none])).toBe(0.002);
   });
 });
 
@@ -271,5 +283,24 @@ describe("columns to ask about", () => {
     const free = freeColumns({ columns, mapping } as unknown as Project);
     expect(free.map((each) => each.name)).toEqual(["age", "sex"]);
     expect(binsFor(free)).toEqual({ age: 3 });
+  });
+});
+
+describe("state by state", () => {
+  const policy = {
+    rule: {
+      states: ["old", "good", "lost"],
+      actions: ["A", "B"],
+      p: [[0.4, 0.6], [0.5, 0.5], [1, 0]],
+    },
+    support: { records: [10, 0, 0], similarity: [5, 0, 0] },
+    ranges: null,
+    visits: { after: [0.9, 0.1, 0] },
+    weak: [2],
+  } as unknown as Preview;
+
+  it("leaves out states in which episodes end, and keeps those that the log never left", () => {
+    expect(stateRows(policy).map((row) => row.state)).toEqual(["old", "lost"]);
+    expect(stateRows(policy)[0]).toMatchObject({ action: "B", p: 0.6, time: 0.9 });
   });
 });

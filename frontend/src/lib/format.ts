@@ -81,7 +81,7 @@ export function pct(value: Maybe, digits = 0): string {
   return `${num(percent, digits)} %`;
 }
 
-/** An amount of any size in few characters: 1,204, 69.5, 0.25, 3e−6. */
+/** An amount of records in few characters: 1,204, 69.5, 0.25, <0.01. */
 export function short(value: Maybe): string {
   if (isMissing(value)) {
     return MISSING;
@@ -99,7 +99,7 @@ export function short(value: Maybe): string {
   if (size >= 0.01) {
     return num(value, 2);
   }
-  return value.toExponential(0).replaceAll("-", MINUS);
+  return value > 0 ? "<0.01" : `>${MINUS}0.01`;
 }
 
 /** A value of a column, with at most four significant digits: 8, 12.5, 1,204. */

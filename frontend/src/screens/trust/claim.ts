@@ -6,6 +6,7 @@
 
 import { int, num, pct, signed } from "../../lib/format";
 import type { Interval, Verdict, VerdictWord } from "../../lib/types";
+import { whyUnclear } from "../../lib/verdict";
 import type { IntervalRow } from "../../parts/Interval.svelte";
 
 /** Fewer samples give no verdict: none of them lies outside a 95 % interval. */
@@ -88,24 +89,6 @@ function againstRandom(verdict: Verdict, first: VerdictWord): string {
   return `${first === second ? "and" : "but"} ${second} than acting at random.`;
 }
 
-/** Why an interval decides nothing. */
-function whyUnclear(verdict: Verdict): string {
-  const deciding = verdict.comparisons.logged?.deciding;
-  const low = deciding?.low ?? -Infinity;
-  const high = deciding?.high ?? Infinity;
-  const margin = num(verdict.margin);
-  if (low >= -verdict.margin && high <= verdict.margin) {
-    return `Any difference is at most ${margin}, which does not count.`;
-  }
-  if (low > 0) {
-    return `Perhaps better, but not certainly by more than ${margin}.`;
-  }
-  if (high < 0) {
-    return `Perhaps worse, but not certainly by more than ${margin}.`;
-  }
-  return "The interval holds better and worse.";
-}
-
 /** Which interval decides, and what does not count. */
 export function decidingWords(verdict: Verdict): string {
   const comparison = verdict.comparisons.logged;
@@ -144,10 +127,13 @@ export function differenceRows(verdict: Verdict): IntervalRow[] {
   return rows;
 }
 
+/** The smallest difference that three decimals show. */
+const SMALLEST = 0.001;
+
 /** Half the length of an axis of differences with zero in its middle, at a round number. */
 export function reachOf(rows: IntervalRow[]): number {
   const ends = rows.flatMap((row) => [row.low, row.high, ...(row.outer ?? [])]);
-  const most = Math.max(...ends.map(Math.abs), 1e-9);
+  const most = Math.max(...ends.map(Math.abs), SMALLEST);
   const power = 10 ** Math.floor(Math.log10(most));
   const factor = [1, 2, 4, 10].find((each) => each * power >= most * 1.02) ?? 20;
   return Number((factor * power).toPrecision(3));

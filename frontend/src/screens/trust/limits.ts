@@ -1,6 +1,6 @@
 /** What a verdict does not say, as a plain list: each entry has a tone and a sentence. */
 
-import { int, num, pct } from "../../lib/format";
+import { counted, int, num, pct } from "../../lib/format";
 import type { Finding, Verdict } from "../../lib/types";
 import { capital } from "./claim";
 
@@ -67,15 +67,11 @@ export function limitsOf(verdict: Verdict, findings: Finding[]): Limit[] {
     {
       tone: "info",
       text:
-        `The time beyond ${epochs(verdict.horizon)}: it looks so far ahead from where episodes ` +
-        "start.",
+        `Anything beyond ${counted(verdict.horizon, "decision")}: it looks that far ahead from ` +
+        "where episodes start.",
     },
   );
   return limits;
-}
-
-function epochs(horizon: number): string {
-  return horizon === 1 ? "1 epoch" : `${int(horizon)} epochs`;
 }
 
 /** How the model and the log differ on what was done. */

@@ -16,9 +16,10 @@ export interface StateRow {
   isWeak: boolean;
 }
 
+/** A row for every state in which something is decided: none where episodes end. */
 export function stateRows(policy: Preview): StateRow[] {
   const { rule, support, ranges, visits } = policy;
-  return rule.states.map((state, index) => {
+  const rows = rule.states.map((state, index) => {
     const probabilities = rule.p[index] ?? [];
     const best = probabilities.indexOf(Math.max(...probabilities));
     const low = ranges?.low[index]?.[best];
@@ -31,8 +32,9 @@ export function stateRows(policy: Preview): StateRow[] {
       time: visits?.after[index] ?? null,
       action: rule.actions[best] ?? "",
       p: probabilities[best] ?? 0,
-      range: isKnown ? [low, high] : null,
+      range: isKnown ? ([low, high] as [number, number]) : null,
       isWeak: policy.weak.includes(index),
     };
   });
+  return rows.filter((row) => row.records > 0 || row.isWeak);
 }
