@@ -10,9 +10,9 @@
 
 import { onDestroy } from "svelte";
 
-import { asProblem, isAborted, post, Problem } from "./api";
+import { asProblem, isAborted, post, type Problem } from "./api";
 import { onReturn } from "./connection.svelte";
-import { followJob, isOver, stopJob } from "./jobs";
+import { followJob, isOver, problemOf, stopJob } from "./jobs";
 import type { Job } from "./types";
 
 export class FollowedJob<Result> {
@@ -104,7 +104,7 @@ export class FollowedJob<Result> {
     this.#id = id;
     try {
       const over = await followJob<Result>(id, (job) => (this.job = job), controller.signal);
-      this.problem = over.problem === null ? null : problemOf(over.problem);
+      this.problem = problemOf(over);
       this.#onEnd(over);
     } catch (error) {
       this.#fail(error, controller);
@@ -130,11 +130,4 @@ export class FollowedJob<Result> {
       void this.#follow(this.#id, this.#controller);
     }
   }
-}
-
-/** The problem that a failed job describes. */
-function problemOf(described: Record<string, unknown>): Problem {
-  const slug = String(described.type ?? "").replace(/^.*\//, "");
-  const title = String(described.title ?? "The job failed");
-  return new Problem(slug, title, String(described.detail ?? ""));
 }

@@ -1,6 +1,6 @@
 /** Jobs: long work of the service, followed until it ends. */
 
-import { get, path, remove } from "./api";
+import { get, path, Problem, remove } from "./api";
 import type { Job } from "./types";
 
 /** How long to wait between two looks at a job: quick at first, then calmer. */
@@ -36,6 +36,17 @@ export async function followJob<Result>(
 /** Stops a job; what it has found so far is kept. */
 export async function stopJob(id: string): Promise<void> {
   await remove(path`/v1/jobs/${id}`);
+}
+
+/** The problem that ended a job; null where it ended well, or has not ended. */
+export function problemOf(job: Job<unknown>): Problem | null {
+  const described = job.problem;
+  if (described === null) {
+    return null;
+  }
+  const slug = String(described.type ?? "").replace(/^.*\//, "");
+  const title = String(described.title ?? "The job failed");
+  return new Problem(slug, title, String(described.detail ?? ""));
 }
 
 function rest(milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -9,9 +9,9 @@ import { onDestroy, untrack } from "svelte";
 
 import { address, update } from "../../lib/address.svelte";
 import { Answer } from "../../lib/answer.svelte";
-import { asProblem, get, isAborted, path, post, Problem } from "../../lib/api";
+import { asProblem, get, isAborted, path, post, type Problem } from "../../lib/api";
 import { goalKey } from "../../lib/goal";
-import { followJob, isOver, stopJob } from "../../lib/jobs";
+import { followJob, isOver, problemOf, stopJob } from "../../lib/jobs";
 import type {
   ComparisonResult,
   Draft,
@@ -206,9 +206,7 @@ export class CompareModel {
         if (numbers?.goals?.length) {
           this.result = numbers as ComparisonResult;
         }
-        if (job.problem !== null) {
-          this.problem = problemOfJob(job.problem);
-        }
+        this.problem = problemOf(job) ?? this.problem;
       },
       signal,
     );
@@ -258,11 +256,4 @@ function answers(job: ComparisonJob, question: Question): boolean {
     JSON.stringify(numbers.drafts) === JSON.stringify(drafts) &&
     JSON.stringify(goals) === JSON.stringify(wanted)
   );
-}
-
-/** The problem that ended a job. */
-function problemOfJob(described: Record<string, unknown>): Problem {
-  const slug = String(described.type ?? "").replace(/^.*\//, "");
-  const title = String(described.title ?? "The comparison failed");
-  return new Problem(slug, title, String(described.detail ?? ""));
 }
