@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import { sentence } from "../src/lib/format";
 import type { Finding, Guess, Mapping, Project, Validation } from "../src/lib/types";
 import {
   binsOf,
@@ -27,7 +28,6 @@ import { columnOrder, rolesOf, withColumnAt, withRole } from "../src/screens/log
 import {
   breakWords,
   findingsNote,
-  sentence,
   sortedFindings,
   titleOf,
   usableSentence,

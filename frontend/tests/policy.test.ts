@@ -19,7 +19,7 @@ import {
   withWeight,
 } from "../src/screens/policy/edit";
 import { timeRows } from "../src/screens/policy/time";
-import { asSentence, ofMeasure, rowsOf, wordsOf } from "../src/screens/policy/verdict";
+import { ofMeasure, rowsOf, wordsOf } from "../src/screens/policy/verdict";
 
 const COUNTS = {
   states: [
@@ -193,6 +193,7 @@ describe("a verdict in words", () => {
         logged: { verdict: logged, by_the_log: logged },
         random: { verdict: random, by_the_log: random },
       },
+      samples: 2000,
       overruled_by: overruled,
     }) as unknown as Verdict;
 
@@ -211,6 +212,8 @@ describe("a verdict in words", () => {
   test("no means where the log cannot tell", () => {
     expect(rowsOf(verdict("cannot tell", "better")).every((row) => row.hideMean)).toBe(true);
     expect(rowsOf(verdict("better", "better")).some((row) => row.hideMean)).toBe(false);
+    const isUnfair = verdict("better", "better", ["action-constant"]);
+    expect(rowsOf(isUnfair).every((row) => row.hideMean)).toBe(true);
     expect(rowsOf(verdict("better", "better")).map((row) => row.label)).toEqual([
       "This policy",
       "What was done",
@@ -218,8 +221,7 @@ describe("a verdict in words", () => {
     ]);
   });
 
-  test("sentences", () => {
-    expect(asSentence("each of them has one action")).toBe("Each of them has one action.");
+  test("what a difference is of", () => {
     expect(ofMeasure("share of time as wanted")).toBe("of the time as wanted");
     expect(ofMeasure("mean reward")).toBe("mean reward");
   });

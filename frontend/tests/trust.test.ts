@@ -10,12 +10,12 @@ import type {
   Verdict,
   VerdictWord,
 } from "../src/lib/types";
+import { hidesMeans } from "../src/lib/verdict";
 import { contenderOf, judgeOf, judgesFor, withDraft } from "../src/screens/trust/choice";
 import {
   claimOf,
   decidingWords,
   differenceRows,
-  hidesMeans,
   reachOf,
 } from "../src/screens/trust/claim";
 import { betterAlternatives, contendersOf, valueRows } from "../src/screens/trust/contenders";

@@ -1,4 +1,4 @@
-/** The steps of a log, as far as their screens exist: a file of `screens/` is a step of the page. */
+/** The steps of a log, in order; a step has a screen, a name and a key. */
 
 import type { Component } from "svelte";
 
@@ -6,10 +6,7 @@ import { STEPS, type Step } from "../lib/address.svelte";
 import type { IconName } from "../parts/icons";
 import Log from "../screens/Log.svelte";
 
-export interface StepView {
-  step: Step;
-  /** The key that leads there. */
-  key: string;
+interface View {
   title: string;
   /** For the tab bar of narrow windows. */
   short: string;
@@ -18,31 +15,56 @@ export interface StepView {
   load: () => Promise<{ default: Component }>;
 }
 
-const VIEWS: Record<Step, { title: string; short: string; icon: IconName }> = {
-  log: { title: "Log", short: "Log", icon: "log" },
-  policy: { title: "Goal & policy", short: "Policy", icon: "goal" },
-  trust: { title: "Trust", short: "Trust", icon: "trust" },
-  compare: { title: "Compare", short: "Compare", icon: "compare" },
-  deploy: { title: "Deploy", short: "Deploy", icon: "deploy" },
-  watch: { title: "Watch", short: "Watch", icon: "watch" },
+export interface StepView extends View {
+  step: Step;
+  /** The key that leads there. */
+  key: string;
+}
+
+const VIEWS: Record<Step, View> = {
+  // The first step is part of the page: most visits begin there.
+  log: {
+    title: "Log",
+    short: "Log",
+    icon: "log",
+    load: () => Promise.resolve({ default: Log }),
+  },
+  policy: {
+    title: "Goal & policy",
+    short: "Policy",
+    icon: "goal",
+    load: () => import("../screens/Policy.svelte"),
+  },
+  trust: {
+    title: "Trust",
+    short: "Trust",
+    icon: "trust",
+    load: () => import("../screens/Trust.svelte"),
+  },
+  compare: {
+    title: "Compare",
+    short: "Compare",
+    icon: "compare",
+    load: () => import("../screens/Compare.svelte"),
+  },
+  deploy: {
+    title: "Deploy",
+    short: "Deploy",
+    icon: "deploy",
+    load: () => import("../screens/Deploy.svelte"),
+  },
+  watch: {
+    title: "Watch",
+    short: "Watch",
+    icon: "watch",
+    load: () => import("../screens/Watch.svelte"),
+  },
 };
 
-const files = import.meta.glob<{ default: Component }>([
-  "../screens/*.svelte",
-  "!../screens/{Home,Log}.svelte",
-]);
-
-/** The first step is part of the page: most visits begin there. */
-files["../screens/Log.svelte"] = () => Promise.resolve({ default: Log });
-
-/** The steps that can be shown, in order. */
-export const steps: StepView[] = STEPS.flatMap((step, index) => {
-  const name = step.charAt(0).toUpperCase() + step.slice(1);
-  const load = files[`../screens/${name}.svelte`];
-  const key = String(index + 1);
-  return load === undefined ? [] : [{ step, key, ...VIEWS[step], load }];
+export const steps: StepView[] = STEPS.map((step, index) => {
+  return { step, key: String(index + 1), ...VIEWS[step] };
 });
 
-export function stepOf(step: string): StepView | undefined {
-  return steps.find((each) => each.step === step);
+export function stepOf(step: Step): StepView {
+  return steps[STEPS.indexOf(step)]!;
 }

@@ -237,6 +237,12 @@ export function tickDigits(ticks: number[]): number {
 }
 
 /** Text as the beginning of a sentence. */
-export function sentence(text: string): string {
+export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** A sentence with a capital and a full stop; the library's messages have neither. */
+export function sentence(text: string): string {
+  const start = capital(text.trim());
+  return /[.!?]$/.test(start) ? start : `${start}.`;
 }

@@ -1,7 +1,35 @@
-/** Words on a verdict that several screens share. */
+/**
+ * What a verdict says after everything that overrules it, and whether means may be shown.
+ *
+ * Where the answer is *cannot tell*, no mean is shown anywhere, only intervals.
+ */
 
 import { num } from "./format";
-import type { Verdict } from "./types";
+import type { Verdict, VerdictWord } from "./types";
+
+/** Fewer samples give no verdict: none of them lies outside a 95 % interval. */
+export const FEWEST_SAMPLES = 40;
+
+export function hasVerdict(verdict: Verdict): boolean {
+  return verdict.samples >= FEWEST_SAMPLES;
+}
+
+/** Whether findings or objections make the comparison unfair. */
+export function isOverruled(verdict: Verdict): boolean {
+  return verdict.overruled_by.length > 0;
+}
+
+/** The verdict against a reference, after everything that overrules it. */
+export function wordAgainst(verdict: Verdict, reference: string): VerdictWord {
+  const isClear = hasVerdict(verdict) && !isOverruled(verdict);
+  const word = verdict.comparisons[reference]?.verdict;
+  return isClear && word !== undefined ? word : "cannot tell";
+}
+
+/** Whether means are left out: they would suggest an answer that there is not. */
+export function hidesMeans(verdict: Verdict): boolean {
+  return wordAgainst(verdict, "logged") === "cannot tell";
+}
 
 /** Why the log cannot say whether a policy is better than what was done. */
 export function whyUnclear(verdict: Verdict): string {

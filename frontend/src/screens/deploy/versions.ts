@@ -1,6 +1,6 @@
 /** What a version is and was: from the policy, the drafts, and the trail of who changed what. */
 
-import { int, methodName, sentence, sentenceDay } from "../../lib/format";
+import { capital, int, methodName, sentenceDay } from "../../lib/format";
 import type { Audit, DraftSummary, Policy, Version } from "../../lib/types";
 import type { Tone } from "../../parts/tones";
 
@@ -122,7 +122,7 @@ export function originOf(version: Version, draft: DraftSummary | undefined): str
   const note = version.note.replace(LEARNED, "");
   const isSaid = note === "" || note === titleOf(version, draft);
   const text = `${method}${made}${isSaid ? "" : ` “${note}”`}`;
-  return sentence(text);
+  return capital(text);
 }
 
 /** A checksum in few characters: 8c1f…e2. */

@@ -62,7 +62,7 @@ function findings(project: ProjectSummary, severity: FindingSummary["severity"])
     tone: "unsure",
     icon: "info",
     title: isBlocking ? "the log cannot say which is better" : "a finding in the log",
-    text: `${sentence(finding.message)}.`,
+    text: sentence(finding.message),
   }));
 }
 

@@ -1,7 +1,7 @@
 /** Findings, breaks and sums in words. */
 
 import { Problem } from "../../lib/api";
-import { counted, int } from "../../lib/format";
+import { counted, int, sentence } from "../../lib/format";
 import type { Finding, Mapping, Rows, Severity, Validation } from "../../lib/types";
 import { followingOf } from "./mapping";
 
@@ -160,11 +160,4 @@ export function refusal(problem: Problem): Problem {
     .replace(/\bhalf_life\b/g, "the half-life");
   const title = "Nothing can be learned from it yet:";
   return new Problem(problem.slug, title, sentence(detail), parts, problem.status);
-}
-
-/** A sentence with a capital and a full stop; the library's messages have neither. */
-export function sentence(text: string): string {
-  const trimmed = text.trim();
-  const start = trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
-  return /[.!?]$/.test(start) ? start : `${start}.`;
 }

@@ -1,11 +1,12 @@
 /** A verdict as rows of intervals and as words. */
 
 import type { Verdict } from "../../lib/types";
+import { hidesMeans, isOverruled } from "../../lib/verdict";
 import type { IntervalRow } from "../../parts/Interval.svelte";
 
 /** This policy, what was done, and acting at random; no means where the log cannot tell. */
 export function rowsOf(verdict: Verdict): IntervalRow[] {
-  const hideMean = verdict.comparisons.logged?.by_the_log === "cannot tell";
+  const hideMean = hidesMeans(verdict);
   const contenders: { key: string; label: string; tone?: string; strong?: boolean }[] = [
     { key: "new", label: "This policy", tone: "var(--accent)", strong: true },
     { key: "logged", label: "What was done" },
@@ -26,19 +27,13 @@ export function ofMeasure(measure: string): string {
   return measure.startsWith("share of time") ? measure.replace("share of", "of the") : measure;
 }
 
-/** A message with its capital and full stop. */
-export function asSentence(message: string): string {
-  const text = message.charAt(0).toUpperCase() + message.slice(1);
-  return /[.!?]$/.test(text) ? text : `${text}.`;
-}
-
 /** What screen readers say of a verdict. */
 export function wordsOf(verdict: Verdict): string {
   const { logged, random } = verdict.comparisons;
   if (logged === undefined || random === undefined) {
     return "";
   }
-  if (verdict.overruled_by.length > 0) {
+  if (isOverruled(verdict)) {
     return `Not a fair comparison. ${against(logged.by_the_log, "what was done")} by the log.`;
   }
   const first = against(logged.verdict, "what was done");

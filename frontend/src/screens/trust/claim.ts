@@ -1,16 +1,9 @@
-/**
- * The verdict in words: one of three, what overrules it, and which interval decided.
- *
- * Where the answer is *cannot tell*, no mean is shown anywhere, only intervals.
- */
+/** The verdict in words: one of three, what overrules it, and which interval decided. */
 
-import { int, num, pct, signed } from "../../lib/format";
+import { capital, int, num, pct, signed } from "../../lib/format";
 import type { Interval, Verdict, VerdictWord } from "../../lib/types";
-import { whyUnclear } from "../../lib/verdict";
+import { FEWEST_SAMPLES, hasVerdict, isOverruled, whyUnclear, wordAgainst } from "../../lib/verdict";
 import type { IntervalRow } from "../../parts/Interval.svelte";
-
-/** Fewer samples give no verdict: none of them lies outside a 95 % interval. */
-export const FEWEST_SAMPLES = 40;
 
 const TONES: Record<VerdictWord, string> = {
   better: "var(--good)",
@@ -30,27 +23,6 @@ export interface Claim {
   title: string;
   /** What follows the title: the other comparison, and the reason where it is unclear. */
   because: string;
-}
-
-export function hasVerdict(verdict: Verdict): boolean {
-  return verdict.samples >= FEWEST_SAMPLES;
-}
-
-/** Whether findings or objections make the comparison unfair. */
-export function isOverruled(verdict: Verdict): boolean {
-  return verdict.overruled_by.length > 0;
-}
-
-/** The verdict against a reference, after everything that overrules it. */
-export function wordAgainst(verdict: Verdict, reference: string): VerdictWord {
-  const isClear = hasVerdict(verdict) && !isOverruled(verdict);
-  const word = verdict.comparisons[reference]?.verdict;
-  return isClear && word !== undefined ? word : "cannot tell";
-}
-
-/** Whether means are left out: they would suggest an answer that there is not. */
-export function hidesMeans(verdict: Verdict): boolean {
-  return wordAgainst(verdict, "logged") === "cannot tell";
 }
 
 export function claimOf(verdict: Verdict): Claim {
@@ -164,10 +136,6 @@ export function spoken(verdict: Verdict): string {
   const interval = deciding === undefined ? "" : ` Difference ${ends.join(" to ")}.`;
   const alarm = verdict.alarm.raised ? " Alarm: negative transfer." : "";
   return `${claim.title}. ${capital(claim.because)}${interval}${alarm}`;
-}
-
-export function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function percent(interval: Interval): string {

@@ -2,8 +2,8 @@
 
 import { methodName } from "../../lib/format";
 import type { Verdict } from "../../lib/types";
+import { hidesMeans, isOverruled } from "../../lib/verdict";
 import type { IntervalRow } from "../../parts/Interval.svelte";
-import { hidesMeans, isOverruled } from "./claim";
 
 const NAMES: Record<string, string> = {
   new: "This policy",

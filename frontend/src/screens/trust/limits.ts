@@ -1,8 +1,7 @@
 /** What a verdict does not say, as a plain list: each entry has a tone and a sentence. */
 
-import { counted, int, num, pct } from "../../lib/format";
+import { counted, int, num, pct, sentence } from "../../lib/format";
 import type { Finding, Verdict } from "../../lib/types";
-import { capital } from "./claim";
 
 export interface Limit {
   tone: "ok" | "info" | "warn";
@@ -32,7 +31,7 @@ export function limitsOf(verdict: Verdict, findings: Finding[]): Limit[] {
 
   // What this log shows to be a problem.
   for (const finding of findings.filter((each) => each.severity === "warn")) {
-    limits.push({ tone: "warn", text: `${capital(finding.message)}.`, remedy: "log" });
+    limits.push({ tone: "warn", text: sentence(finding.message), remedy: "log" });
   }
   if (!verdict.matches_log) {
     limits.push({ tone: "warn", text: mismatch(verdict) });

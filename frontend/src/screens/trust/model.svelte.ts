@@ -18,6 +18,7 @@ import { goalName, sameGoal } from "../../lib/goal";
 import { preview } from "../../lib/preview";
 import { projectOf, refreshProjects } from "../../lib/projects.svelte";
 import type { Draft, Goal, Job, Preview, Project, Verdict } from "../../lib/types";
+import { FEWEST_SAMPLES } from "../../lib/verdict";
 import {
   type Contender,
   contenderKey,
@@ -26,7 +27,6 @@ import {
   judgesFor,
   withDraft,
 } from "./choice";
-import { FEWEST_SAMPLES } from "./claim";
 import { policyQuestion, type Question, SAMPLES, verdictQuestion } from "./questions";
 import { speak } from "./speaking.svelte";
 

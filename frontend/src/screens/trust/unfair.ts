@@ -1,7 +1,7 @@
 /** Why a comparison is not fair: objections of the evaluation, and findings about the log. */
 
+import { sentence } from "../../lib/format";
 import type { Finding, Verdict } from "../../lib/types";
-import { capital } from "./claim";
 
 export interface Unfair {
   code: string;
@@ -31,12 +31,12 @@ export function unfair(verdict: Verdict, findings: Finding[]): Unfair[] {
     const objection = verdict.objections.find((each) => each.code === code);
     const finding = findings.find((each) => each.code === code);
     const message = objection?.message ?? finding?.message ?? "";
-    const sentence = message === "" ? "" : `${capital(message).replace(/\.$/, "")}.`;
+    const reason = message === "" ? "" : sentence(message);
     const meaning = MEANINGS[code] ?? finding?.fix ?? "";
     return {
       code,
       title: TITLES[code] ?? "This is not a fair comparison.",
-      text: [sentence, meaning].filter(Boolean).join(" "),
+      text: [reason, meaning].filter(Boolean).join(" "),
       isFinding: finding !== undefined,
     };
   });
