@@ -23,7 +23,7 @@ import {
   textOf,
   withTerminal,
 } from "../src/screens/log/mapping";
-import { movedTo, ordered } from "../src/screens/log/order";
+import { byNumber, movedTo, ordered } from "../src/screens/log/order";
 import { columnOrder, rolesOf, withColumnAt, withRole } from "../src/screens/log/roles";
 import {
   breakWords,
@@ -196,6 +196,8 @@ test("edges are added in the widest bin, removed and typed", () => {
 test("a saved order holds as far as it names what there is", () => {
   expect(ordered(["a", "b", "c"], ["c", "x", "a"])).toEqual(["c", "a", "b"]);
   expect(ordered(["a", "b"], undefined)).toEqual(["a", "b"]);
+  expect(byNumber(["0", "1", "10", "2", "-1.5"])).toEqual(["-1.5", "0", "1", "2", "10"]);
+  expect(byNumber(["10", "2", "x"])).toEqual(["10", "2", "x"]);
 });
 
 test("things move to any place, and not beyond the ends", () => {

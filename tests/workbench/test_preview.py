@@ -257,3 +257,17 @@ def test_an_order_is_kept(bench: InProcessBench) -> None:
     assert found["rule"]["p"][1][1] == pytest.approx(rule["cool"]["heat"], abs=1e-9)
     wanted = {"comfortable": 2, "warm": 3}
     assert all(found["ideal"][place] > 0.1 for place in wanted.values())
+
+
+def test_labels_that_are_numbers_are_shown_by_size(bench: InProcessBench) -> None:
+    steps = range(60)
+    log = {
+        "run": [0] * len(steps),
+        "step": list(steps),
+        "level": [("2", "10", "-1")[step % 3] for step in steps],
+        "dose": [("1", "20", "3")[step // 2 % 3] for step in steps],
+    }
+    columns = {"state": ["level"], "action": ["dose"], "episode": "run", "time": "step"}
+    view = bench.call("GET", f"/v1/counts/{bench.counted(columns, log)}").json()
+    assert [each["key"] for each in view["states"]] == ["-1", "2", "10"]
+    assert view["actions"] == ["1", "3", "20"]

@@ -6,6 +6,7 @@ order in which a person wants to see states and actions is applied when somethin
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -138,13 +139,20 @@ class Counted:
         )
 
 
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+
+
 def _places(keys: list[str], order: list[str] | None) -> IntArray:
-    """Indices of keys in a wanted order; those that it does not name come last."""
-    if order is None:
-        return np.arange(len(keys))
-    wanted = {key: place for place, key in enumerate(order)}
+    """Indices of keys in a wanted order; those that it does not name come last.
+
+    Labels that are all numbers are in the order of the numbers: 2 before 10.
+    """
+    are_numbers = all(_NUMBER.fullmatch(key) for key in keys)
+    ranks = [float(key) for key in keys] if are_numbers else range(len(keys))
+    wanted = {key: place for place, key in enumerate(order or [])}
     last = len(wanted)
-    return np.array(sorted(range(len(keys)), key=lambda i: (wanted.get(keys[i], last), i)), int)
+    places = sorted(range(len(keys)), key=lambda i: (wanted.get(keys[i], last), ranks[i]))
+    return np.array(places, int)
 
 
 def _fields(states: Space, shown: IntArray) -> list[CountsField]:

@@ -17,7 +17,7 @@ import { latest } from "../../lib/latest";
 import { refreshProjects } from "../../lib/projects.svelte";
 import type { Mapping, MappingAnswer, Project, Rows, Validation } from "../../lib/types";
 import { compact, guessedMapping, inAddress, isSame, lackOf, mappingOf, textOf } from "./mapping";
-import { ordered } from "./order";
+import { byNumber, ordered } from "./order";
 import { columnOrder } from "./roles";
 import { usableSentence } from "./words";
 
@@ -137,8 +137,8 @@ export class LogModel {
     const states = (found?.states ?? []).map((state) => state.key);
     const actions = (found?.actions ?? []).map((action) => action.key);
     return {
-      states: ordered(states, saved?.states),
-      actions: ordered(actions, saved?.actions),
+      states: ordered(byNumber(states), saved?.states),
+      actions: ordered(byNumber(actions), saved?.actions),
     };
   });
   #ordering = latest((order: Order) => put(path`/v1/projects/${this.id}/order`, order), {

@@ -1,5 +1,13 @@
 /** The order in which states and actions are shown. */
 
+const NUMBER = /^-?\d+(\.\d+)?$/;
+
+/** Keys in their first order, which is the service's: all numbers by size, 2 before 10. */
+export function byNumber(keys: string[]): string[] {
+  const areNumbers = keys.every((key) => NUMBER.test(key));
+  return areNumbers ? [...keys].sort((one, other) => Number(one) - Number(other)) : keys;
+}
+
 /** Keys in a saved order; those that it does not name follow in their own. */
 export function ordered(keys: string[], saved: string[] | undefined): string[] {
   const known = new Set(keys);
