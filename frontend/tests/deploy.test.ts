@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
-import type { Audit, DraftSummary, Finding, Policy, PolicySettings, Version } from "../src/lib/types";
-import { codeOf, type Example, serveCommand, shellWord } from "../src/screens/deploy/code";
+import type { Audit, Counts, DraftSummary, Finding, Policy, PolicySettings, Version } from "../src/lib/types";
+import { codeOf, type Example, serveCommand, shellWord, stepOf } from "../src/screens/deploy/code";
 import { collision } from "../src/screens/deploy/collision";
 import { durationWords, split, toSeconds } from "../src/screens/deploy/duration";
 import { type Judged, objectionsOf } from "../src/screens/deploy/judging";
@@ -92,6 +92,8 @@ test("a rollback leads to the version that was in use before", () => {
   expect(previousVersion(policy(), switchesOf(TRAIL, "room"))).toBe(1);
   const first = policy({ settings: { ...SETTINGS, version: 1 } });
   expect(previousVersion(first, switchesOf(TRAIL.slice(4), "room"))).toBeNull();
+  // After the rollback to 1 there is nothing before it, and 2 is not offered again.
+  expect(previousVersion(first, switchesOf(TRAIL.slice(2), "room"))).toBeNull();
 });
 
 test("a version is named by its draft, or by how it was learned", () => {
@@ -112,9 +114,9 @@ test("a name for a policy is one that the service takes", () => {
   expect(policyName("My Log")).toBe("my-log");
 });
 
-test("durations have the largest unit in which they are round", () => {
+test("durations have the largest unit in which they are whole", () => {
   expect(split(7200)).toEqual({ amount: 2, unit: "hours" });
-  expect(split(5400)).toEqual({ amount: 1.5, unit: "hours" });
+  expect(split(5400)).toEqual({ amount: 90, unit: "minutes" });
   expect(split(100)).toEqual({ amount: 100, unit: "seconds" });
   for (const seconds of [0.5, 60, 90, 3600, 86400, 100000]) {
     const { amount, unit } = split(seconds);
@@ -130,13 +132,40 @@ const EXAMPLE: Example = {
   state: `it's "cool" <b>`,
   action: "heat\nimport os",
   next: "warm",
+  hasRewards: false,
   learns: true,
 };
 
-test("code quotes any label, and no label ends its comment", () => {
+test("code shows what the log has most often", () => {
+  const oneShot = {
+    states: [
+      { key: "old", records: 10, terminal: false },
+      { key: "young", records: 30, terminal: false },
+      { key: "ill", records: 0, terminal: true },
+      { key: "well", records: 0, terminal: true },
+    ],
+    actions: ["a", "b"],
+    transitions: [
+      [0, 0, 2, 10],
+      [1, 0, 2, 9],
+      [1, 1, 3, 21],
+    ],
+    has_rewards: false,
+  } as unknown as Counts;
+  const step = { state: "young", action: "b", next: "well", hasRewards: false };
+  expect(stepOf(oneShot)).toEqual(step);
+  expect(stepOf({ ...oneShot, transitions: null })).toMatchObject({ state: "young", next: "young" });
+  const rewarded = { ...EXAMPLE, hasRewards: true };
+  expect(codeOf("python", rewarded)).toContain(`"warm", reward=1.0)`);
+  expect(codeOf("curl", rewarded)).toContain(`{"next_state":"warm","reward":1}`);
+});
+
+test("code quotes any label", () => {
   const python = codeOf("python", EXAMPLE);
   expect(python).toContain(`client.decide("room", "it's \\"cool\\" <b>")`);
-  expect(python).toContain("# such as heat import os\n");
+  expect(python).toContain(`"heat\\nimport os", by="my program")`);
+  const pair = { ...EXAMPLE, state: `["mild", "sun"]` };
+  expect(codeOf("python", pair)).toContain(`client.decide("room", '["mild", "sun"]')`);
   const curl = codeOf("curl", EXAMPLE);
   expect(curl).toContain(`--json '{"state":"it'\\''s \\"cool\\" <b>"}'`);
   expect(codeOf("process", EXAMPLE)).toContain(`pw.load("room-3.safetensors").live(seed=1)`);

@@ -47,6 +47,8 @@ test("shares that are not zero do not look like zero", () => {
   expect(pct(0.28)).toBe("28 %");
   expect(pct(0.001)).toBe("<1 %");
   expect(pct(0)).toBe("0 %");
+  expect(pct(0.999)).toBe(">99 %");
+  expect(pct(1)).toBe("100 %");
 });
 
 test("amounts of any size stay short", () => {

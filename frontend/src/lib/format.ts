@@ -78,6 +78,9 @@ export function pct(value: Maybe, digits = 0): string {
   if (percent > 0 && percent < smallest) {
     return `<${(10 ** -digits).toFixed(digits)} %`;
   }
+  if (percent < 100 && percent > 100 - smallest) {
+    return `>${(100 - 10 ** -digits).toFixed(digits)} %`;
+  }
   return `${num(percent, digits)} %`;
 }
 

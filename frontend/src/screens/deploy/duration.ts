@@ -6,11 +6,11 @@ export type Unit = (typeof UNITS)[number];
 
 const SECONDS: Record<Unit, number> = { seconds: 1, minutes: 60, hours: 3600, days: 86400 };
 
-/** The largest unit in which a duration is a round number. */
+/** The largest unit in which a duration is a whole number. */
 export function split(seconds: number): { amount: number; unit: Unit } {
   for (const unit of [...UNITS].reverse()) {
     const amount = seconds / SECONDS[unit];
-    if (amount >= 1 && Number.isInteger(amount * 2)) {
+    if (amount >= 1 && Number.isInteger(amount)) {
       return { amount, unit };
     }
   }

@@ -96,7 +96,7 @@ export function objectionsOf(
     object("changed", "The world has changed since this version was learned.");
   }
   if (judged === null) {
-    object("no-verdict", "Nobody has found out whether this version is better; see Trust.");
+    object("no-verdict", "There is no verdict on this version yet.");
   } else {
     if (judged.alarm) {
       object("alarm", "Alarm: by the log, it may do harm.");

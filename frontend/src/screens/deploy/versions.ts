@@ -56,11 +56,13 @@ export function switchesOf(audit: Audit[], policy: string): Switch[] {
   return switches;
 }
 
-/** The version to roll back to: the one that was in use before the present one. */
+/** The version to roll back to: the one that the present one took over from. */
 export function previousVersion(policy: Policy, switches: Switch[]): number | null {
   const current = policy.settings.version;
-  const last = switches.find((each) => each.to === current && each.from !== current);
-  return last?.from ?? null;
+  const entry = switches.find(
+    (each) => each.to === current && each.from !== current && !each.isRollback,
+  );
+  return entry?.from ?? null;
 }
 
 const MODES: Record<Policy["settings"]["mode"], Tone> = {
