@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -89,7 +92,7 @@ def test_going_live_with_an_alarm_needs_a_reason_and_rollback_undoes_it(
     assert policy["settings"]["version"] == 1
 
 
-def test_a_token_is_shown_once(engineer: Visitor) -> None:
+def test_a_token_is_shown_once_and_the_code_on_the_page_runs_with_it(engineer: Visitor) -> None:
     page = engineer.open("#/thermostat/deploy")
     if page.get_by_role("heading", name="No version yet").count():
         make_version(engineer, page, "Comfort")
@@ -102,3 +105,25 @@ def test_a_token_is_shown_once(engineer: Visitor) -> None:
     page.get_by_role("button", name="Done").click()
     expect(page.get_by_text(secret)).to_have_count(0)
     expect(page.get_by_text("boiler").first).to_be_visible()
+
+    code = page.locator("pre").first.inner_text()
+    program = [sys.executable, "-c", code]
+    subprocess.run(program, env={**os.environ, "TOKEN": secret}, check=True)
+    [policy] = engineer.bench.call("GET", "v1/policies")["items"]
+    decisions = engineer.bench.call("GET", f"v1/policies/{policy['name']}/decisions")["items"]
+    assert decisions[0]["outcome"] is not None
+
+
+def test_a_setting_that_cannot_be_is_refused_in_words(engineer: Visitor) -> None:
+    page = engineer.open("#/thermostat/deploy")
+    if page.get_by_role("heading", name="No version yet").count():
+        make_version(engineer, page, "Comfort")
+    for name, wrong in (("Outcome due within", "-5"), ("Smallest probability", "")):
+        field = page.get_by_label(name, exact=True)
+        before = field.input_value()
+        field.fill(wrong)
+        field.press("Tab")
+        expect(page.get_by_text("Not saved:")).to_be_visible()
+        field.fill(before)
+        field.press("Tab")
+        expect(page.get_by_text("Not saved:")).to_have_count(0)

@@ -58,7 +58,7 @@ def test_a_page_shows_goal_rule_and_how_it_was_made() -> None:
     assert markup.text.count("⊘ never") == 1
     assert "440 records of 40 days" in markup.text
     assert "None is recorded with the policy; pastwise validate checks a log." in markup.text
-    assert f"pastwise {pw.__version__}" in text
+    assert f"Similarity (TL), pastwise {pw.__version__}" in text
     assert json.dumps(GOAL.to_dict()) in markup.text
     assert {"Name", "Date", "Signature"} <= set(markup.text)
     assert "Not judged." in markup.text

@@ -84,11 +84,16 @@ def test_a_verdict_is_kept_with_its_draft(bench: InProcessBench, counts: str) ->
     assert project["verdict"] == "better"
     assert project["gain"] == [low, high]
 
-    # The report shows the same verdict, with its second opinions.
-    page = bench.call("GET", f"/v1/drafts/{draft['id']}/report.html").text
-    assert expected.sentence in unescape(page)
-    assert "400 sampled models" in page
-    assert "<h2>Second opinions</h2>" in page
+    # The reports of the draft and of its version show the same verdict, with its second opinions.
+    assert bench.call("PUT", "/v1/policies/room", {}).status_code == 201
+    version = bench.call("POST", "/v1/policies/room/versions", {"draft": draft["id"]})
+    assert version.status_code == 201
+    for place in (f"drafts/{draft['id']}", "policies/room/versions/1"):
+        page = bench.call("GET", f"/v1/{place}/report.html").text
+        assert expected.sentence in unescape(page)
+        assert "400 sampled models" in page
+        assert "<h2>Second opinions</h2>" in page
+    assert f"<h1>room, version 1: {draft['name']}</h1>" in page
 
 
 def test_another_goal_can_judge(bench: InProcessBench, counts: str) -> None:

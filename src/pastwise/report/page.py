@@ -28,6 +28,14 @@ TONES = {"↑": "good", "↓": "bad", "≈": "unsure"}
 SEVERITIES = {"note": "Note", "warn": "Warning", "blocks-verdict": "Overrules the verdict"}
 """Severities of findings in words."""
 
+METHODS = {
+    "TL": "Similarity",
+    "TL_foresight": "Planning",
+    "TL_explore": "Similarity, exploring",
+    "FPD_learn": "Model only",
+}
+"""Methods in the words of the workbench."""
+
 TextTable = Mapping[str, Sequence[str]]
 """A table as text, by column."""
 
@@ -55,7 +63,7 @@ def card_page(card: PolicyCard, columns: TextTable, caption: str) -> str:
         _section("States and actions", _table(columns, caption)),
     ]
     title = _text(card.title)
-    identity = f"{card.method}, pastwise {card.version}"
+    identity = f"{_method_words(card.method)}, pastwise {card.version}"
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -63,6 +71,12 @@ def card_page(card: PolicyCard, columns: TextTable, caption: str) -> str:
         f'<header><h1>{title}</h1><p class="soft">{_text(identity)}</p></header>\n'
         f"{''.join(sections)}</main>\n</body>\n</html>\n"
     )
+
+
+def _method_words(method: str) -> str:
+    """A method in words, with its name and without its hyper-parameters."""
+    name = method.partition(" (")[0]
+    return f"{METHODS[name]} ({name})" if name in METHODS else name
 
 
 # Pieces of HTML.

@@ -200,8 +200,8 @@ async def draft_report(call: Call) -> Answer:
     bench = bench_of(call)
     found = _draft(call)
     learner = await _learned(bench, found.counts, found.goal, found.method)
-    evaluation = _stored_evaluation(bench, found)
-    return await report_of(learner, found.name, evaluation, _findings(bench, found))
+    evaluation = stored_evaluation(bench, found)
+    return await report_of(learner, found.name, evaluation, findings_of(bench, found))
 
 
 async def report_of(
@@ -231,7 +231,7 @@ async def report_of(
     return Answer(body, 200, headers, b"text/html; charset=utf-8")
 
 
-def _findings(bench: Workbench, found: Draft) -> list[Finding] | None:
+def findings_of(bench: Workbench, found: Draft) -> list[Finding] | None:
     """What was odd in the log of a draft, if its counts are still those of the log."""
     project = bench.projects.project(found.project)
     if project.validation is None or project.counts != found.counts:
@@ -250,7 +250,7 @@ def _checksum(learner: TransferLearner) -> str:
     return learner.checksum_
 
 
-def _stored_evaluation(bench: Workbench, found: Draft) -> dict[str, Any] | None:
+def stored_evaluation(bench: Workbench, found: Draft) -> dict[str, Any] | None:
     """The newest evaluation of a draft by its own goal, where its job is still at hand."""
     for kept in reversed(found.verdicts):
         if kept.judge == found.sentence:

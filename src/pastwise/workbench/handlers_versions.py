@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
+from pastwise.goals.goal import Goal
 from pastwise.policy.card import PolicyCard
 from pastwise.policy.learner import TransferLearner
 from pastwise.policy.summary import quick_verdict
@@ -12,7 +14,10 @@ from pastwise.service.calls import Answer, Call
 from pastwise.service.handlers_policies import version_row
 from pastwise.service.store.rows import VersionRow
 from pastwise.service.versions import ServedVersion
-from pastwise.workbench.handlers_drafts import report_of
+from pastwise.workbench.app import Workbench
+from pastwise.workbench.handlers_drafts import findings_of, report_of, stored_evaluation
+from pastwise.workbench.handlers_projects import bench_of
+from pastwise.workbench.projects import Draft
 
 MARKDOWN = "text/markdown"
 GOAL = "application/json"
@@ -20,8 +25,14 @@ GOAL = "application/json"
 
 async def version_report(call: Call) -> Answer:
     """The report of a version, for the person who signs it off."""
+    bench = bench_of(call)
     row = await version_row(call)
-    return await report_of(await _learner(row), _title(row))
+    learner = await _learner(row)
+    draft = _draft_of(bench, row, learner)
+    if draft is None:
+        return await report_of(learner, _title(row))
+    evaluation = stored_evaluation(bench, draft)
+    return await report_of(learner, _title(row), evaluation, findings_of(bench, draft))
 
 
 async def version_card(call: Call) -> Answer:
@@ -50,8 +61,23 @@ async def _learner(row: VersionRow) -> TransferLearner:
     return version.learner
 
 
+def _draft_of(bench: Workbench, row: VersionRow, learner: TransferLearner) -> Draft | None:
+    """The draft that a version was made of, if it is still the same policy."""
+    place = f"{row.policy}@{row.version}"
+    for project in bench.projects.all():
+        for draft in bench.projects.drafts(project.id):
+            is_same = draft.method == learner.method_.name
+            is_same = is_same and Goal.from_dict(draft.goal) == learner.goal
+            if place in draft.deployed and is_same:
+                return draft
+    return None
+
+
 def _title(row: VersionRow) -> str:
-    return row.note or f"{row.policy}, version {row.version}"
+    """Policy and version, with what was noted; the job that learned it is of no interest here."""
+    note = re.sub(r"\s*\(learned by \w+\)$", "", row.note)
+    title = f"{row.policy}, version {row.version}"
+    return f"{title}: {note}" if note else title
 
 
 def _attachment(row: VersionRow, name: str) -> tuple[tuple[bytes, bytes], ...]:
