@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 
+import { freeName } from "../src/lib/drafts";
 import type { DraftSummary, Goal, GoalComparison, Pair } from "../src/lib/types";
 import { differing, farthest, rowsOf, totalVariation } from "../src/screens/compare/differences";
 import { distinctGoals, goalDifferences } from "../src/screens/compare/goals";
 import {
   chosenDrafts,
   firstSelection,
-  freeName,
   goalsOf,
   goalToggled,
   idsOf,
@@ -167,7 +167,7 @@ describe("the selection of the address", () => {
   test("names are those of policies, and new ones are free", () => {
     expect(nameOfGoal(WARM, [draft("a", { name: "Warm rooms" })])).toBe("Warm rooms");
     expect(nameOfGoal(COMFORT, [draft("a")])).toBe("comfortable or warm");
-    expect(freeName("a", [draft("a"), draft("a (2)")])).toBe("a (3)");
+    expect(freeName("a", [draft("a"), draft("a 2")])).toBe("a 3");
   });
 });
 

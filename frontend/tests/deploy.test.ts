@@ -1,19 +1,17 @@
 import { expect, test } from "vitest";
 
+import { chosen, draftOf, titleOf } from "../src/lib/deployed";
 import type { Audit, Counts, DraftSummary, Finding, Policy, PolicySettings, Version } from "../src/lib/types";
 import { codeOf, type Example, serveCommand, shellWord, stepOf } from "../src/screens/deploy/code";
 import { collision } from "../src/screens/deploy/collision";
 import { durationWords, split, toSeconds } from "../src/screens/deploy/duration";
 import { type Judged, objectionsOf } from "../src/screens/deploy/judging";
-import { chosen } from "../src/screens/deploy/model.svelte";
 import {
-  draftOf,
   originOf,
   policyName,
   previousVersion,
   standingOf,
   switchesOf,
-  titleOf,
 } from "../src/screens/deploy/versions";
 
 const SETTINGS: PolicySettings = {

@@ -10,11 +10,11 @@ import { onDestroy, untrack } from "svelte";
 import { address, update } from "../../lib/address.svelte";
 import { Answer } from "../../lib/answer.svelte";
 import { asProblem, get, isAborted, path, post, type Problem } from "../../lib/api";
+import { saveDraft } from "../../lib/drafts";
 import { goalKey } from "../../lib/goal";
 import { followJob, isOver, problemOf, stopJob } from "../../lib/jobs";
 import type {
   ComparisonResult,
-  Draft,
   DraftSummary,
   Goal,
   GoalComparison,
@@ -229,7 +229,7 @@ export class CompareModel {
     }
     this.isSaving = true;
     try {
-      const draft = await post<Draft>(path`/v1/counts/${counts}/drafts`, { name, goal, method });
+      const draft = await saveDraft(counts, { name, goal, method });
       update({ p: [...this.ids, draft.id].join(","), at: null });
       this.project.again();
     } catch (error) {

@@ -87,13 +87,3 @@ export function nameOfGoal(goal: Goal, drafts: DraftSummary[]): string {
   const key = goalKey(goal);
   return drafts.find((draft) => goalKey(draft.goal) === key)?.name ?? goalName(goal);
 }
-
-/** A name that no saved policy has yet. */
-export function freeName(wanted: string, drafts: DraftSummary[]): string {
-  const taken = new Set(drafts.map((draft) => draft.name));
-  let name = wanted;
-  for (let number = 2; taken.has(name); number += 1) {
-    name = `${wanted} (${number})`;
-  }
-  return name;
-}

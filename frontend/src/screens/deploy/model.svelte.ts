@@ -9,6 +9,7 @@ import { address } from "../../lib/address.svelte";
 import { announce } from "../../lib/announce.svelte";
 import { Answer } from "../../lib/answer.svelte";
 import { asProblem, get, patch, path, post, Problem } from "../../lib/api";
+import { chosen } from "../../lib/deployed";
 import { refreshProjects } from "../../lib/projects.svelte";
 import type {
   Audit,
@@ -55,14 +56,6 @@ async function load(log: string, name: string | null, signal: AbortSignal): Prom
     versions = (await get<Page<Version>>(`${address}?limit=${MOST}`, { signal })).items;
   }
   return { project, policies, policy, versions, audit: audit.items };
-}
-
-/** The policy of the address; otherwise one that is live, or the newest. */
-export function chosen(policies: Policy[], name: string | null): Policy | null {
-  const named = policies.find((each) => each.name === name);
-  const live = policies.find((each) => each.settings.mode === "live");
-  const newest = [...policies].sort((a, b) => b.created.localeCompare(a.created))[0];
-  return named ?? live ?? newest ?? null;
 }
 
 export class DeployModel {

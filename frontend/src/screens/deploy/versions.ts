@@ -1,5 +1,6 @@
 /** What a version is and was: from the policy, the drafts, and the trail of who changed what. */
 
+import { LEARNED, titleOf } from "../../lib/deployed";
 import { capital, int, methodName, sentenceDay } from "../../lib/format";
 import type { Audit, DraftSummary, Policy, Version } from "../../lib/types";
 import type { Tone } from "../../parts/tones";
@@ -96,25 +97,6 @@ export function standingOf(version: Version, policy: Policy, switches: Switch[])
 function onDay(time: string): string {
   const text = sentenceDay(time);
   return /^\d/.test(text) ? `on ${text}` : text;
-}
-
-/** The draft that a version was made of. */
-export function draftOf(version: Version, drafts: DraftSummary[]): DraftSummary | undefined {
-  const place = `${version.policy}@${version.version}`;
-  return drafts.find((draft) => draft.deployed.includes(place));
-}
-
-const LEARNED = /\s*\(learned by [\w-]+\)$/;
-
-/** What a version is called. */
-export function titleOf(version: Version, draft: DraftSummary | undefined): string {
-  if (draft !== undefined) {
-    return draft.name;
-  }
-  if (LEARNED.test(version.note)) {
-    return "Learned from decisions";
-  }
-  return version.note === "" ? `Version ${version.version}` : version.note;
 }
 
 /** How and by whom a version was made, with what was said about it. */

@@ -8,7 +8,8 @@
 import { address, update } from "../../lib/address.svelte";
 import { announce } from "../../lib/announce.svelte";
 import { Answer } from "../../lib/answer.svelte";
-import { asProblem, get, patch, path, post, Problem, remove, send } from "../../lib/api";
+import { asProblem, get, patch, path, Problem, remove, send } from "../../lib/api";
+import { freeName, saveDraft } from "../../lib/drafts";
 import { plainGoal, sameGoal, withGoal } from "../../lib/goal";
 import { refreshProjects } from "../../lib/projects.svelte";
 import type { Draft, DraftSummary, Project } from "../../lib/types";
@@ -66,12 +67,7 @@ export class Saving {
 
   /** A name that no other saved policy has. */
   freeName(name: string): string {
-    const taken = new Set(this.drafts?.map((draft) => draft.name));
-    let free = name;
-    for (let number = 2; taken.has(free); number += 1) {
-      free = `${name} ${number}`;
-    }
-    return free;
+    return freeName(name, this.drafts ?? []);
   }
 
   /** Saves the policy shown under a name; true if it was saved. */
@@ -84,7 +80,7 @@ export class Saving {
     model.wish.release();
     return await this.#change(async () => {
       const body = { name, goal: model.goal, method: model.method };
-      const draft = await post<Draft>(path`/v1/counts/${counts.id}/drafts`, body);
+      const draft = await saveDraft(counts.id, body);
       update({ d: draft.id });
       announce(`Saved as ${name}.`);
     });

@@ -2,7 +2,13 @@
 
 import { capital, int, num, pct, signed } from "../../lib/format";
 import type { Interval, Verdict, VerdictWord } from "../../lib/types";
-import { FEWEST_SAMPLES, hasVerdict, isOverruled, whyUnclear, wordAgainst } from "../../lib/verdict";
+import {
+  FEWEST_SAMPLES,
+  hasVerdict,
+  isOverruled,
+  whyUnclear,
+  wordAgainst,
+} from "../../lib/verdict";
 import type { IntervalRow } from "../../parts/Interval.svelte";
 
 const TONES: Record<VerdictWord, string> = {

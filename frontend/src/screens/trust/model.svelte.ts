@@ -12,7 +12,8 @@ import { untrack } from "svelte";
 
 import { address, update } from "../../lib/address.svelte";
 import { Answer } from "../../lib/answer.svelte";
-import { asProblem, get, path, post, type Problem } from "../../lib/api";
+import { asProblem, get, path, type Problem } from "../../lib/api";
+import { freeName, saveDraft } from "../../lib/drafts";
 import { FollowedJob } from "../../lib/followed.svelte";
 import { goalName, sameGoal } from "../../lib/goal";
 import { preview } from "../../lib/preview";
@@ -158,9 +159,8 @@ export class TrustModel {
     const { goal, method, counts } = contender;
     this.saving = null;
     try {
-      const body = { name: goalName(goal), goal, method };
-      const draft = await post<Draft>(path`/v1/counts/${counts}/drafts`, body);
-      refreshProjects();
+      const name = freeName(goalName(goal), this.project.value?.drafts ?? []);
+      const draft = await saveDraft(counts, { name, goal, method });
       update(withDraft(draft));
       this.project.again();
     } catch (error) {

@@ -5,9 +5,9 @@ import { onDestroy, untrack } from "svelte";
 import { address } from "../../lib/address.svelte";
 import { Answer } from "../../lib/answer.svelte";
 import { asProblem, get, patch, path, type Problem } from "../../lib/api";
+import { chosen } from "../../lib/deployed";
 import { refreshProjects } from "../../lib/projects.svelte";
 import type { Decision, Monitor, Page, Policy, Project, Version } from "../../lib/types";
-import { chosen } from "../deploy/model.svelte";
 import { decisionsPath } from "./decisions";
 import { PolicyStream } from "./stream.svelte";
 
