@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -95,3 +97,18 @@ def test_every_stop_of_the_tab_key_is_seen_and_named(visitor: Visitor, view: str
     assert len(stops) > 3
     assert [html for html, is_outlined, _ in stops if not is_outlined] == []
     assert [html for html, _, is_inside in stops if not is_inside] == []
+
+
+@pytest.mark.parametrize("step", ["trust", "compare"])
+def test_trust_and_compare_are_printed_on_one_page(visitor: Visitor, step: str) -> None:
+    page = visitor.open(f"#/thermostat/{step}?{GOAL}")
+    expect(page.get_by_text("…", exact=True)).to_have_count(0)
+    printed = page.pdf(format="A4")
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 1
+
+    # Paper is light, and has neither steps nor buttons.
+    page.emulate_media(media="print", color_scheme="dark")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    expect(page.get_by_role("navigation")).to_have_count(0)
+    ink = page.evaluate("getComputedStyle(document.body).color.match(/[\\d.]+/g).map(Number)")
+    assert sum(ink[:3]) < 384

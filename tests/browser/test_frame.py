@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.helpers.browser import Visitor
+from tests.helpers.browser import NARROW, Visitor
 
 
 def theme_of(page: Page) -> str:
@@ -99,3 +99,13 @@ def test_an_address_that_is_no_view_shows_one(visitor: Visitor) -> None:
         page.evaluate("view => { location.hash = view; }", view)
         visitor.settle(page)
         expect(page.get_by_role("heading", level=1)).to_be_visible()
+
+
+def test_steps_are_at_the_bottom_of_narrow_windows(visitor: Visitor) -> None:
+    page = visitor.open("#/thermostat/policy", NARROW)
+    tabs = page.get_by_role("navigation", name="Steps")
+    current = tabs.get_by_role("link", name="Policy")
+    expect(current).to_have_attribute("aria-current", "page")
+    expect(current).to_be_in_viewport()
+    tabs.get_by_role("link", name="Log").click()
+    expect(page).to_have_url(re.compile("#/thermostat/log"))

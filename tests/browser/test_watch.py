@@ -72,3 +72,16 @@ def test_a_decision_shows_the_rule_as_it_was(watcher: Visitor) -> None:
     expect(sheet).to_contain_text("hot")
     page.keyboard.press("Escape")
     expect(sheet).to_have_count(0)
+
+
+def test_a_gap_in_the_stream_is_said_and_heals(watcher: Visitor) -> None:
+    watcher.expect_fault("ERR_INTERNET_DISCONNECTED|ERR_NETWORK")
+    page = watcher.open("#/thermostat/watch")
+    expect(page.get_by_text("Up to date")).to_be_visible()
+    page.clock.install()
+    watcher.context.set_offline(True)
+    page.clock.run_for(60_000)
+    expect(page.get_by_text("Last heard of")).to_be_visible()
+    watcher.context.set_offline(False)
+    page.clock.run_for(20_000)
+    expect(page.get_by_text("Up to date")).to_be_visible()
