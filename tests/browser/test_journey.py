@@ -21,6 +21,13 @@ def test_from_the_command_to_a_saved_policy_by_the_keyboard(
         page = context.new_page()
         page.goto(bench.address)
 
+        # Another browser with the same address sees nothing.
+        other = browser.new_context().new_page()
+        other.goto(bench.address)
+        expect(other.get_by_role("alert")).to_contain_text("This page has no session")
+        expect(other.get_by_text("log.csv")).to_have_count(0)
+        other.context.close()
+
         # The roles were guessed.
         expect(page.get_by_text("440 used as transitions")).to_be_visible()
         tab_to(page, "button", "Use this log").press("Enter")
@@ -52,10 +59,9 @@ def test_from_the_command_to_a_saved_policy_by_the_keyboard(
         page.keyboard.type("Comfort")
         page.keyboard.press("Enter")
         expect(page).to_have_url(re.compile("d=dft_"))
+        [draft] = context.request.get(f"{bench.url}v1/projects/log").json()["drafts"]
         context.close()
 
-    with Bench(tmp_path, log) as bench:
-        [draft] = bench.call("GET", "v1/projects/log")["drafts"]
-        assert draft["name"] == "Comfort"
-        assert draft["goal"]["prefer"] == {"comfortable": 1, "warm": 0.5}
-        assert draft["goal"]["forbid"] == [["hot", "heat"]]
+    assert draft["name"] == "Comfort"
+    assert draft["goal"]["prefer"] == {"comfortable": 1, "warm": 0.5}
+    assert draft["goal"]["forbid"] == [["hot", "heat"]]

@@ -3,30 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.helpers.browser import Bench, Visitor, visiting
-from tests.helpers.browser_logs import write_dirty, write_features
-
-
-@pytest.fixture(scope="module")
-def log_bench(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """A workbench with a log of much that is odd, and one with numbers."""
-    folder = tmp_path_factory.mktemp("logs")
-    with Bench(folder) as running:
-        running.call("POST", "v1/projects", {"path": str(write_dirty(folder / "dirty.csv"))})
-        running.call("POST", "v1/projects", {"path": str(write_features(folder / "tank.csv"))})
-        running.call("POST", "v1/projects", {"sample": "thermostat"})
-        yield running
-
-
-@pytest.fixture
-def reader(browser: Browser, log_bench: Bench) -> Iterator[Visitor]:
-    """A visitor of these logs."""
-    yield from visiting(browser, log_bench)
+from tests.helpers.browser import Visitor
 
 
 def role(page: Page, column: str) -> str:

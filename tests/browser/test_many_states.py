@@ -3,42 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
-from tests.helpers.browser import Bench, Visitor, visiting
-from tests.helpers.browser_logs import write_chain
+from tests.helpers.browser import Visitor
 
-COLUMNS = {"state": ["state"], "action": ["action"], "next_state": ["next"]}
 MOST_ROWS = 60
 
 
-@pytest.fixture(scope="module")
-def large_bench(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """A workbench with two logs of many states."""
-    folder = tmp_path_factory.mktemp("large")
-    with Bench(folder) as running:
-        for states in (1_000, 100_000):
-            log = write_chain(folder / f"chain{states}.csv", states)
-            running.open_log({"path": str(log)}, COLUMNS)
-        yield running
-
-
-@pytest.fixture
-def explorer(browser: Browser, large_bench: Bench) -> Iterator[Visitor]:
-    """A visitor of these logs."""
-    yield from visiting(browser, large_bench)
-
-
 @pytest.mark.parametrize("states", [1_000, 100_000])
-def test_a_long_list_has_few_rows_and_is_searched_and_walked(
-    explorer: Visitor, states: int
-) -> None:
+def test_a_long_list_has_few_rows_and_is_searched_and_walked(reader: Visitor, states: int) -> None:
     goal = quote(json.dumps({"prefer": {"s000010": 1, "s000500": 1}}))
-    page = explorer.open(f"#/chain{states}/policy?g={goal}")
+    page = reader.open(f"#/chain{states}/policy?g={goal}")
     grid = page.locator("[data-states=list] [role=grid], [data-states=list][role=grid]").first
     expect(grid).to_be_visible(timeout=30_000)
     expect(grid).to_have_attribute("aria-rowcount", str(states + 1))

@@ -23,6 +23,14 @@ NASTY = [
 ]
 """Labels that pages have tripped over."""
 
+NASTY_COLUMNS = {
+    "state": ["state “of” things"],
+    "action": ["__proto__"],
+    "episode": "<b>episode</b>",
+    "time": "time",
+}
+CHAIN = {"state": ["state"], "action": ["action"], "next_state": ["next"]}
+
 
 def write_rows(path: Path, header: list[str], rows: list[list[object]]) -> Path:
     """A CSV file."""

@@ -46,6 +46,17 @@ SCREENS = {
     "watch": "#/thermostat/watch",
 }
 
+READY = {
+    "home": "480 rows",
+    "log": "440 used as transitions",
+    "policy": "Records behind it",
+    "trust": "2,000 of 2,000 samples",
+    "compare": "Show paired differences",
+    "deploy": "Take it away",
+    "watch": "Up to date",
+}
+"""Words of each screen that come with its last answer."""
+
 
 @contextmanager
 def pictured_bench() -> Iterator[Bench]:
@@ -95,9 +106,8 @@ def take(visitor: Visitor, page: Page, screen: str, theme: Theme) -> Image.Image
     page.emulate_media(color_scheme=theme)
     page.goto("about:blank")
     page.goto(visitor.bench.url + SCREENS[screen])
-    visitor.settle(page, quiet=8)
-    page.locator("progress, .wait").first.wait_for(state="detached")
-    page.get_by_text("…", exact=True).first.wait_for(state="detached", timeout=60_000)
+    visitor.settle(page)
+    page.get_by_text(READY[screen]).first.wait_for(timeout=60_000)
     visitor.settle(page)
     page.locator(".host").evaluate("host => { host.textContent = '127.0.0.1:8765'; }")
     return Image.open(io.BytesIO(page.screenshot())).convert("RGB")
