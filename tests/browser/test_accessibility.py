@@ -36,18 +36,11 @@ def test_axe_finds_nothing_in_any_theme_or_width(visitor: Visitor, view: str) ->
 
 
 @every_screen
-def test_small_windows_and_large_letters_scroll_one_way(visitor: Visitor, view: str) -> None:
+def test_small_windows_no_motion_and_forced_colours(visitor: Visitor, view: str) -> None:
     """At a zoom of 200 % a window of 1280 pixels has 640, at one of 400 % it has 320."""
     page = visitor.open(view)
-    for width in (640, 320):
-        page.set_viewport_size({"width": width, "height": 640})
-        visitor.settle(page)
-        assert overflow(page) <= 0, (width, too_wide(page))
 
-
-@every_screen
-def test_nothing_moves_for_readers_who_want_no_motion(visitor: Visitor, view: str) -> None:
-    page = visitor.open(view)
+    # Readers who want no motion get none.
     moving = page.evaluate(
         """[...document.querySelectorAll('*')].filter((element) => {
             const style = getComputedStyle(element);
@@ -58,14 +51,17 @@ def test_nothing_moves_for_readers_who_want_no_motion(visitor: Visitor, view: st
     )
     assert moving == []
 
+    # Small windows and large letters scroll one way.
+    for width in (640, 320):
+        page.set_viewport_size({"width": width, "height": 640})
+        visitor.settle(page)
+        assert overflow(page) <= 0, (width, too_wide(page))
 
-@every_screen
-def test_forced_colours_leave_the_content_visible(visitor: Visitor, view: str) -> None:
-    page = visitor.open(view)
+    # The content stays where the system chooses the colours.
     page.emulate_media(forced_colors="active", color_scheme="dark")
     visitor.settle(page)
     expect(page.get_by_role("heading", level=1)).to_be_visible()
-    assert violations(page, but="color-contrast") == []  # the system chose the colours
+    assert violations(page, but="color-contrast") == []
 
 
 @every_screen
