@@ -153,6 +153,18 @@ def test_a_log_that_grows_is_looked_at_again(bench: InProcessBench) -> None:
     assert again.json()["rows"] == 482
 
 
+def test_a_log_that_was_moved_away_is_said_by_its_name(bench: InProcessBench) -> None:
+    path = bench.root / "moved.csv"
+    path.write_bytes(THERMOSTAT.read_bytes())
+    project = opened(bench, path="moved.csv")["id"]
+    path.unlink()
+    rows = bench.call("GET", f"/v1/projects/{project}/rows")
+    tried = bench.call("POST", f"/v1/projects/{project}/mapping?dry_run=true", COLUMNS)
+    for answer in (rows, tried):
+        assert slug_of(answer) == "nothing-to-learn"
+        assert "moved.csv is not there any more" in answer.json()["detail"]
+
+
 # Mapping
 
 
