@@ -19,7 +19,7 @@ import { get, path, Problem } from "../../lib/api";
 import { goalKey, wantsNothing } from "../../lib/goal";
 import { canLearn, forbiddenOf, GoalProblem, nextIdeal } from "../../lib/ideal";
 import { preview } from "../../lib/preview";
-import { projectOf, projects } from "../../lib/projects.svelte";
+import { projectOf, projects, refreshProjects } from "../../lib/projects.svelte";
 import { behaviour, learn, type Learned } from "../../lib/tl";
 import type { Counts, Goal, Overview, Preview, Verdict } from "../../lib/types";
 import { type Question, questionFor, type Shown, shownOf, weakStates } from "./answers";
@@ -145,6 +145,7 @@ export class PolicyModel {
     return this.#isServed ? { ms: this.#planned.ms, where: "service" } : null;
   });
   #learnMs = 0;
+  #missed: string | null = null;
   #planned = { key: "", ms: 0 };
 
   // What is looked at.
@@ -159,6 +160,15 @@ export class PolicyModel {
       const id = this.project?.counts ?? null;
       if (id !== null) {
         untrack(() => this.#counts.ask(id));
+      }
+    });
+
+    // Where another tab has read the log in another way, these counts are gone: look once.
+    $effect(() => {
+      const id = this.project?.counts ?? null;
+      if (this.problem?.slug === "not-found" && id !== this.#missed) {
+        this.#missed = id;
+        untrack(() => refreshProjects());
       }
     });
 
