@@ -15,7 +15,7 @@ export const MOST = 8;
 export const LOGGED = "logged";
 
 /** Total variation within which two rules count as equal: a shift of 5 % of the decisions. */
-export const LIMIT = 0.05;
+const LIMIT = 0.05;
 
 /** The policies that the address names; null where it names none. */
 export function idsOf(query: Query): string[] | null {

@@ -49,7 +49,7 @@ export async function judge(subject: Subject, signal: AbortSignal): Promise<Judg
   return answer.verdict === null ? null : judgedOf(answer.verdict);
 }
 
-export function judgedOf(verdict: Verdict): Judged {
+function judgedOf(verdict: Verdict): Judged {
   const against = verdict.comparisons.logged;
   return {
     verdict: against?.verdict ?? "cannot tell",

@@ -14,7 +14,7 @@ export interface Contender {
   name: string;
 }
 
-export const DEFAULT_METHOD = "TL";
+const DEFAULT_METHOD = "TL";
 
 /**
  * The policy of an address.

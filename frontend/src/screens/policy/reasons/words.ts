@@ -18,7 +18,7 @@ function targetWords(each: Evidence): string {
 }
 
 /** Number of records of an action in a state. */
-export function recordsOf(reason: Reason): number {
+function recordsOf(reason: Reason): number {
   return reason.evidence.reduce((total, each) => total + each.records, 0);
 }
 
