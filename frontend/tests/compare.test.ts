@@ -14,6 +14,7 @@ import {
   limitOf,
   nameOfGoal,
   toggled,
+  unknownIds,
 } from "../src/screens/compare/selection";
 import { bestOf, isSeparated, joinedGroups, lanesOf } from "../src/screens/compare/separation";
 import { signOf } from "../src/screens/compare/signs";
@@ -186,4 +187,9 @@ describe("goals side by side", () => {
     const same: Goal = { forbid: [["hot", "heat"]], prefer: { warm: 0.5, comfortable: 1 } };
     expect(distinctGoals([COMFORT, same, WARM])).toEqual([COMFORT, WARM]);
   });
+});
+
+test("only policies that are not saved are unknown", () => {
+  const drafts = [draft("one"), draft("two")];
+  expect(unknownIds(["two", "logged", "gone", "one"], drafts)).toEqual(["gone"]);
 });

@@ -33,6 +33,17 @@ def test_a_port_in_use_is_named(shell: Shell, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_folder_that_cannot_be_written_is_named(shell: Shell, tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("")
+    options = ("--port", "0", "--root", str(tmp_path), "--no-browser")
+    for data in (file, file / "inside"):
+        shown = shell("workbench", *options, "--data", str(data))
+        assert shown.code == BAD_INPUT
+        assert f"cannot save in {data}" in shown.err
+        assert "another folder" in shown.err
+
+
 def test_a_missing_page_says_how_to_build_it(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 import threading
 import webbrowser
-from dataclasses import replace
 from html import escape
 from pathlib import Path
 from types import TracebackType
@@ -15,16 +14,15 @@ from pastwise.errors import MissingDependencyError, PastwiseError, ServiceError
 
 try:
     from pastwise.service.journal import Journal
-    from pastwise.service.server import DrainingServer, bound_socket, run, server_of
+    from pastwise.service.server import DrainingServer, run, server_of
     from pastwise.service.settings import ServerSettings
     from pastwise.workbench.app import Workbench
     from pastwise.workbench.opening import add_learner
     from pastwise.workbench.server import (
-        OTHER_PORT,
         SAMPLE_ABOVE,
         Site,
         address_of,
-        opened_journal,
+        prepared,
     )
 except ImportError as error:
     raise MissingDependencyError(
@@ -66,11 +64,8 @@ class OpenWorkbench:
             )
             data = Path(self._folder.name)
 
-        # The socket first: a port that is taken is the error of this call.
-        settings = ServerSettings(data=data, port=port)
-        listening = bound_socket(settings, OTHER_PORT)
-        settings = replace(settings, port=listening.getsockname()[1])
-        notes = opened_journal(data)
+        # A port that is taken, and a folder that cannot be written, are errors of this call.
+        settings, listening, notes = prepared(ServerSettings(data=data, port=port))
         journal = Journal(notes, sample_above=SAMPLE_ABOVE)
         self._bench = Workbench(settings, Path.cwd(), journal)
         self._server: DrainingServer = server_of(self._bench, Site(self._bench))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TextIO
 from starlette.types import Receive, Scope, Send
 
 from pastwise._files import private_files
-from pastwise.errors import ParameterError
+from pastwise.errors import FileError, ParameterError
 from pastwise.service.app import make_app
 from pastwise.service.journal import Journal
 from pastwise.service.problems import Problem
@@ -73,9 +74,7 @@ def serve(
         Called with the address, which has the key of the session.
     """
     settings = ServerSettings(data=data, port=port, worker_niceness=worker_niceness)
-    listening = bound_socket(settings, OTHER_PORT)
-    settings = replace(settings, port=listening.getsockname()[1])
-    notes = opened_journal(data)
+    settings, listening, notes = prepared(settings)
     bench = Workbench(settings, root, Journal(notes, sample_above=SAMPLE_ABOVE))
 
     async def started() -> None:
@@ -97,7 +96,26 @@ def address_of(bench: Workbench) -> str:
     return f"{bench.settings.url}/#key={bench.sessions.new_key()}"
 
 
-def opened_journal(data: Path) -> TextIO:
+def prepared(settings: ServerSettings) -> tuple[ServerSettings, socket.socket, TextIO]:
+    """Settings with their port, its socket, and the journal.
+
+    The socket comes first: where a port is taken, no folder is made.
+    """
+    listening = bound_socket(settings, OTHER_PORT)
+    try:
+        notes = _opened_journal(settings.data)
+    except FileError:
+        listening.close()
+        raise
+    return replace(settings, port=listening.getsockname()[1]), listening, notes
+
+
+def _opened_journal(data: Path) -> TextIO:
     """The journal, in the folder of the data: the terminal has the address and nothing else."""
-    data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return (data / "journal.jsonl").open("a", encoding="utf-8")
+    try:
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return (data / "journal.jsonl").open("a", encoding="utf-8")
+    except OSError as error:
+        raise FileError(
+            f"the workbench cannot save in {data} ({error.strerror}); choose another folder"
+        ) from None

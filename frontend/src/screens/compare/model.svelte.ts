@@ -10,8 +10,8 @@ import { onDestroy, untrack } from "svelte";
 import { address, update } from "../../lib/address.svelte";
 import { Answer } from "../../lib/answer.svelte";
 import { asProblem, get, isAborted, path, post, type Problem } from "../../lib/api";
-import { saveDraft } from "../../lib/drafts";
-import { goalKey } from "../../lib/goal";
+import { freeName, saveDraft } from "../../lib/drafts";
+import { goalKey, goalName, goalOf, sameGoal, wantsNothing } from "../../lib/goal";
 import { followJob, isOver, problemOf, stopJob } from "../../lib/jobs";
 import type {
   ComparisonResult,
@@ -22,12 +22,24 @@ import type {
   Project,
 } from "../../lib/types";
 import { type Rules, rulesLoader } from "./rules";
-import { chosenDrafts, firstSelection, goalsOf, idsOf, judgeOf, LOGGED, MOST } from "./selection";
+import {
+  chosenDrafts,
+  firstSelection,
+  goalsOf,
+  idsOf,
+  judgeOf,
+  LOGGED,
+  MOST,
+  unknownIds,
+} from "./selection";
 
 type ComparisonJob = Job<ComparisonResult>;
 
 /** Above this many states a comparison takes minutes and is started by a button. */
 const MANY_STATES = 300;
+
+/** The method of an address without one. */
+const DEFAULT_METHOD = "TL";
 
 /** Sampled models: as the service has it, and fewer where each takes long. */
 const SAMPLES = 1000;
@@ -70,9 +82,25 @@ export class CompareModel {
   readonly ids = $derived.by(() => idsOf(address.query) ?? this.#first);
   readonly chosen = $derived.by(() => chosenDrafts(this.ids, this.drafts));
   readonly withLogged = $derived.by(() => this.ids.includes(LOGGED));
+  /** Policies of the address that are not saved here. */
+  readonly unknown = $derived.by(() => unknownIds(this.ids, this.drafts));
+  /** Whether the address names more policies than are compared. */
+  readonly isCut = $derived.by(
+    () => this.ids.length - this.unknown.length - (this.withLogged ? 1 : 0) > MOST,
+  );
   readonly isFull = $derived.by(() => this.chosen.length >= MOST);
   readonly goals = $derived.by(() => goalsOf(address.query, this.chosen));
   readonly judge = $derived.by(() => judgeOf(address.query, this.goals));
+
+  /** The policy of Goal & policy, if it is not saved. */
+  readonly open: Pick<DraftSummary, "goal" | "method"> | null = $derived.by(() => {
+    const goal = goalOf(address.query);
+    const method = address.query.m ?? DEFAULT_METHOD;
+    const isSaved = this.drafts.some(
+      (draft) => draft.method === method && sameGoal(draft.goal, goal),
+    );
+    return isSaved || wantsNothing(goal) ? null : { goal, method };
+  });
 
   get #first(): string[] {
     const project = this.project.value;
@@ -213,13 +241,27 @@ export class CompareModel {
   }
 
   #fail(error: unknown): void {
-    if (!isAborted(error)) {
-      this.problem = asProblem(error);
-      this.job = null;
+    if (isAborted(error)) {
+      return;
+    }
+    this.problem = asProblem(error);
+    this.job = null;
+
+    // A policy was deleted elsewhere: what is saved now decides what is compared.
+    if (this.problem.slug === "not-found") {
+      this.project.again();
     }
   }
 
   // Other policies.
+
+  /** Saves the policy of Goal & policy and adds it to the comparison. */
+  saveOpen(): void {
+    if (this.open !== null) {
+      const { goal, method } = this.open;
+      void this.save(freeName(goalName(goal), this.drafts), goal, method);
+    }
+  }
 
   /** Saves a policy and adds it to the comparison. */
   async save(name: string, goal: Goal, method: string): Promise<void> {

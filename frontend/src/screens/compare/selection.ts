@@ -47,6 +47,12 @@ export function chosenDrafts(ids: string[], drafts: DraftSummary[]): DraftSummar
   return found.filter((draft) => draft !== undefined).slice(0, MOST);
 }
 
+/** The policies that are not saved here. */
+export function unknownIds(ids: string[], drafts: DraftSummary[]): string[] {
+  const known = new Set([LOGGED, ...drafts.map((draft) => draft.id)]);
+  return ids.filter((id) => !known.has(id));
+}
+
 /** The goals to judge by: those of the address, or those of the policies. */
 export function goalsOf(query: Query, chosen: DraftSummary[]): Goal[] {
   const given = unpack<Goal[]>(query.goals);
