@@ -46,7 +46,15 @@ def test_a_long_list_has_few_rows_and_is_searched_and_walked(reader: Visitor, st
     assert indices == sorted(indices)
     assert indices[-1] > 5
 
-    # A search finds one of all states, and Enter goes to it.
+    # Keys reach the last row and the one before it.
+    grid.focus()
+    page.keyboard.press("End")
+    chosen = grid.locator("[role=row][aria-selected=true]")
+    expect(chosen).to_have_attribute("aria-rowindex", str(states + 1))
+    page.keyboard.press("ArrowUp")
+    expect(chosen).to_have_attribute("aria-rowindex", str(states))
+
+    # A search finds one of all states.
     page.get_by_role("searchbox", name="Find a state").fill("s000777")
     expect(rows.filter(has_text="s000777")).to_have_count(1)
     page.get_by_role("searchbox", name="Find a state").fill("")

@@ -75,5 +75,12 @@ def test_a_job_shows_progress_and_stops_with_what_it_has(reader: Visitor) -> Non
 
     stop.click()
     expect(page.get_by_role("progressbar")).to_have_count(0, timeout=30_000)
-    jobs = bench.call("GET", "v1/jobs")["items"]
-    assert any(job["state"] in ("stopped", "done") for job in jobs)
+    [job] = [each for each in bench.call("GET", "v1/jobs")["items"] if each["kind"] == "verdict"]
+    assert job["state"] == "stopped"
+
+    # What was sampled is kept if it is enough for a verdict.
+    if job["result"] is None:
+        expect(page.get_by_text("Stopped before there was anything to keep")).to_be_visible()
+    else:
+        kept = f"{job['result']['samples']:,} of 2,000 samples"
+        expect(page.get_by_role("region", name="Verdict", exact=True)).to_contain_text(kept)

@@ -34,6 +34,12 @@ export function refreshProjects(): void {
   asked.ask(null);
 }
 
+/** Waits for the list, where what comes next needs it. */
+export async function reloadProjects(): Promise<void> {
+  const page = await get<Page<ProjectSummary>>(PROJECTS);
+  projects.items = page.items;
+}
+
 onReturn(refreshProjects);
 
 /** The log with this id, as far as it is known. */

@@ -14,7 +14,7 @@ import { announce } from "../../lib/announce.svelte";
 import { Answer } from "../../lib/answer.svelte";
 import { asProblem, get, path, post, Problem, put } from "../../lib/api";
 import { latest } from "../../lib/latest";
-import { refreshProjects } from "../../lib/projects.svelte";
+import { reloadProjects } from "../../lib/projects.svelte";
 import type { Mapping, MappingAnswer, Project, Rows, Validation } from "../../lib/types";
 import { compact, guessedMapping, inAddress, isSame, lackOf, mappingOf, textOf } from "./mapping";
 import { byNumber, ordered } from "./order";
@@ -242,7 +242,7 @@ export class LogModel {
     try {
       const mapping = this.mapping;
       await post<MappingAnswer>(path`/v1/projects/${this.id}/mapping`, mapping);
-      refreshProjects();
+      await reloadProjects();
       go("policy");
     } catch (error) {
       this.countingProblem = asProblem(error);
