@@ -19,8 +19,8 @@ VIEWS = {
     "watch": "#/thermostat/watch",
 }
 MOST_REQUESTS = 8
-FOLLOWING = "^data:|/v1/(jobs|comparisons|drafts)"
-"""Work that a screen starts once it is there, such as a verdict with more samples."""
+FOLLOWING = "^data:|/livez|/v1/(jobs|comparisons|drafts)"
+"""What follows once a screen is there: the heartbeat, and work such as a verdict with more samples."""
 
 
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS.keys())
