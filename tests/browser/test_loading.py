@@ -20,7 +20,7 @@ VIEWS = {
 }
 MOST_REQUESTS = 8
 FOLLOWING = "^data:|/livez|/v1/(jobs|comparisons|drafts)"
-"""What follows once a screen is there: the heartbeat, and work such as a verdict with more samples."""
+"""What follows once a screen is there: the heartbeat, and jobs such as a better verdict."""
 
 
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS.keys())
