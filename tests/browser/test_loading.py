@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 
 import pytest
 
@@ -19,8 +20,10 @@ VIEWS = {
     "watch": "#/thermostat/watch",
 }
 MOST_REQUESTS = 8
-FOLLOWING = r"^data:|/livez|/v1/(jobs|comparisons|drafts|projects\?)"
-"""What follows once a screen is there: the heartbeat, jobs, and the list of logs after them."""
+JOBS = "/v1/(jobs|comparisons)"
+"""Work that a screen starts once it is there; what it asks after that is no part of the load."""
+FOLLOWING = "^data:|/livez|/v1/drafts"
+"""The heartbeat, and saved policies with their verdicts."""
 
 
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS.keys())
@@ -33,7 +36,8 @@ def test_a_first_load_takes_few_requests(visitor: Visitor, view: str) -> None:
         view = view.format(**{draft["name"]: draft["id"] for draft in project["drafts"]})
     page.goto(visitor.bench.url + view)
     visitor.settle(page)
-    ours = [url for url in requests if not re.search(FOLLOWING, url)]
+    before = list(takewhile(lambda url: not re.search(JOBS, url), requests))
+    ours = [url for url in before if not re.search(FOLLOWING, url)]
     assert len(ours) <= MOST_REQUESTS, "\n".join(ours)
 
 
