@@ -10,7 +10,7 @@ from pastwise.data.space import Space
 from pastwise.evaluation.forecast import OutcomeForecast
 from pastwise.goals.goal import Goal
 from pastwise.models.prior import RowPrior
-from tests.helpers.posteriors import literal_prior_mean, table_of, weighted_counts
+from tests.helpers.posteriors import literal_concentration, weighted_counts
 
 S, A = 4, 3
 
@@ -22,13 +22,10 @@ def test_row_is_that_of_the_dirichlet_posterior() -> None:
     utility = np.array([1.0, 0.0, 0.5, 0.0])
     log = counts.evenly_weighted()
     prior = RowPrior.of(log)
-    mass = float(prior.mass[0])
-    table = table_of(log)
-    shares = prior.shares[0].tolist()
-    means = literal_prior_mean(table, mass, float(prior.pull[0]), shares, without_own_row=True)
+    concentration = literal_concentration(log, prior, without_own_row=True)
     rng = np.random.default_rng(0)
     for s, a in [(0, 0), (1, 2), (3, 1)]:
-        rows = rng.dirichlet(table[s, a] + mass * means[s, a], size=200_000)
+        rows = rng.dirichlet(concentration[s, a], size=200_000)
         row_means = rows @ utility
         row_variances = rows @ utility**2 - row_means**2
         found = forecast.row(s, a)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import lgamma
+from math import exp, lgamma, log
 
 import numpy as np
 
 from pastwise._numerics.arrays import FloatArray
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import Space
+from pastwise.models.prior import FACTORS, RowPrior
 from tests.helpers.oracles import Record, log_of, random_log
 
 
@@ -55,7 +56,7 @@ def literal_likelihood(table: FloatArray, base: FloatArray, mass: float) -> floa
 
     Parameters
     ----------
-    table, base : [S, A, S]
+    table, base : [..., S]
         Counts, and the prior's mean.
     """
     num_states = table.shape[-1]
@@ -70,12 +71,59 @@ def literal_likelihood(table: FloatArray, base: FloatArray, mass: float) -> floa
     return total
 
 
+def literal_masses(
+    table: FloatArray, base: FloatArray, mass: float, factors: Sequence[float]
+) -> FloatArray:
+    """Mass [S, A] of each row, given its records, by loops; see `pastwise.models.prior`.
+
+    Parameters
+    ----------
+    table, base : [S, A, S]
+        Counts, and the prior's mean by the other rows.
+    mass, factors
+        Mass of all rows, and the probability of each factor of it.
+    """
+    masses = np.full(table.shape[:2], mass)
+    for row in np.ndindex(*masses.shape):
+        number = table[row].sum()
+        if number:
+            scores = []
+            for factor, probability in zip(FACTORS, factors, strict=True):
+                likelihood = literal_likelihood(table[row], base[row], factor * mass)
+                scores.append(likelihood + log(probability))
+            weights = [exp(score - max(scores)) for score in scores]
+            own_share = 0.0
+            for factor, weight in zip(FACTORS, weights, strict=True):
+                own_share += weight / sum(weights) / (number + factor * mass)
+            masses[row] = 1 / own_share - number
+    return masses
+
+
+def literal_arrival(
+    coordinates: Sequence[tuple[int, ...]], start: int, before: int, after: int
+) -> int:
+    """Where the move from one state to another leads from a third, ``start``.
+
+    None of several fields leaves its range. Where there is no state, the move stays.
+    """
+    target = []
+    for field in range(len(coordinates[0])):
+        values = [place[field] for place in coordinates]
+        value = values[start] + values[after] - values[before]
+        if len(coordinates[0]) > 1:
+            value = min(max(value, min(values)), max(values))
+        target.append(value)
+    is_state = tuple(target) in coordinates
+    return list(coordinates).index(tuple(target)) if is_state else start
+
+
 def literal_prior_mean(
     table: FloatArray,
     mass: float,
     pull: float,
     shares: Sequence[float],
     without_own_row: bool = False,
+    coordinates: Sequence[tuple[int, ...]] | None = None,
 ) -> FloatArray:
     """Mean [S, A, S] of the prior of each row, by loops; see `pastwise.models.prior`.
 
@@ -87,26 +135,28 @@ def literal_prior_mean(
         The numbers of the prior; the pools are uniform, entered and moved.
     without_own_row : bool
         Whether the records of a row are left out of its own prior.
+    coordinates : sequence of tuples
+        Where each state lies; by default on a line, in the order of the states.
     """
     num_states, num_actions, _ = table.shape
+    coordinates = coordinates or [(s,) for s in range(num_states)]
     uniform = np.full(num_states, 1 / num_states)
+    of_rows = np.empty(table.shape)
+    for row in np.ndindex(num_states, num_actions):
+        of_rows[row] = table[row] * mass / (table[row].sum() + mass)
+
     mean = np.empty(table.shape)
     for s, a in np.ndindex(num_states, num_actions):
-        # Tables of each row.
-        tables = np.empty(table.shape)
-        for row in np.ndindex(num_states, num_actions):
-            tables[row] = table[row] * mass / (table[row].sum() + mass)
+        tables = of_rows.copy()
         if without_own_row:
             tables[s, a] = 0.0
 
-        # Pools.
+        # Pools. An action without records elsewhere moves as any action does.
         entered = tables.sum(axis=(0, 1))
+        moving = tables[:, a] if tables[:, a].any() else tables.sum(axis=1)
         moved = np.zeros(num_states)
         for other, n in np.ndindex(num_states, num_states):
-            target = s + n - other
-            if target not in range(num_states):
-                target = s
-            moved[target] += tables[other, a, n]
+            moved[literal_arrival(coordinates, s, other, n)] += moving[other, n]
         pools = [uniform, entered, moved]
         weights = [w if pool.any() else 0.0 for w, pool in zip(shares, pools, strict=True)]
         pooled = np.zeros(num_states)
@@ -118,3 +168,19 @@ def literal_prior_mean(
         chain = tables[s].sum(axis=0)
         mean[s, a] = (chain + pull * pooled) / (chain.sum() + pull)
     return mean
+
+
+def literal_concentration(
+    counts: TransitionCounts, prior: RowPrior, without_own_row: bool = False
+) -> FloatArray:
+    """Counts + mass * mean of the prior, [S, A, S], by loops; a row's mass is its own."""
+    table = table_of(counts)
+    mass = float(prior.mass[0])
+    numbers = (mass, float(prior.pull[0]), prior.shares[0].tolist())
+    coordinates = [tuple(place) for place in counts.states.coordinates.tolist()]
+    by_others = literal_prior_mean(table, *numbers, True, coordinates)
+    mean = literal_prior_mean(table, *numbers, without_own_row, coordinates)
+    masses = np.full(table.shape[:2], mass)
+    if prior.factors is not None:
+        masses = literal_masses(table, by_others, mass, prior.factors[0].tolist())
+    return np.asarray(table + masses[..., None] * mean)

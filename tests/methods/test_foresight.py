@@ -505,13 +505,14 @@ def test_what_only_stays_gives_way_to_what_was_never_tried(tries: int) -> None:
 def test_a_short_log_without_an_end_does_not_put_off_the_end() -> None:
     """Three records between states 0 and 1; action 1 of state 1, never tried, may end it.
 
-    The credit of a short log stays small next to what random actions reach.
+    The credit of a short log stays small next to what random actions reach, and the action is taken
+    at least half as often as by random actions.
     """
     counts = counts_of_list([(0, 0, 0), (0, 1, 1), (1, 0, 0)], 4, 2).ending_in(np.array([2, 3]))
     ideal = Goal(prefer={2: 1}).on(Space.of_size(4), Space.of_size(2))
     plan = plan_of(ideal, counts)
     assert plan.skill < 0.4
-    assert plan.rule[1, 1] > 0.3
+    assert plan.rule[1, 1] > 0.25
 
 
 def test_credit_fades_with_the_episodes_of_a_log_not_with_its_epochs() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,22 +11,19 @@ import pytest
 from pastwise._numerics.arrays import FloatArray
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import Space
-from pastwise.models import belief as belief_module
+from pastwise.models import prior as prior_module
 from pastwise.models.belief import Belief
 from pastwise.models.prior import RowPrior
 from tests.helpers.oracles import Record, counts_of, counts_of_list, log_of, random_log, random_rows
-from tests.helpers.posteriors import batch_of, literal_prior_mean, table_of, weighted_counts
+from tests.helpers.posteriors import (
+    batch_of,
+    literal_concentration,
+    literal_prior_mean,
+    table_of,
+    weighted_counts,
+)
 
 A = 3
-
-
-def literal_concentration(counts: TransitionCounts, prior: RowPrior | None = None) -> FloatArray:
-    """Counts + mass * mean of the prior, [S, A, S], by loops."""
-    prior = prior or RowPrior.of(counts)
-    table = table_of(counts)
-    mass = float(prior.mass[0])
-    mean = literal_prior_mean(table, mass, float(prior.pull[0]), prior.shares[0].tolist())
-    return np.asarray(table + mass * mean)
 
 
 LOGS = {
@@ -36,6 +34,11 @@ LOGS = {
     "one state, nothing seen": counts_of_list([], 1, 2),
     "one record": counts_of_list([(1, 2, 0)], 3, 3, 0.3),
     "line": counts_of_list([(s, a, s + a) for s in range(7) for a in range(2)], 8, 2),
+    "fields": TransitionCounts.from_records(
+        *random_log(np.random.default_rng(8), 7, A, 30),
+        Space([(0, 5), (0, 6), (1, 5), (1, 7), (2, 5), (2, 6), (2, 7)], ("row", "column")),
+        Space.of_size(A),
+    ),
 }
 
 
@@ -71,7 +74,7 @@ def check(belief: Belief, concentration: FloatArray) -> None:
 
 
 def test_expectations_are_those_of_a_dense_tensor(counts: TransitionCounts) -> None:
-    check(Belief(counts), literal_concentration(counts))
+    check(Belief(counts), literal_concentration(counts, RowPrior.of(counts)))
 
 
 def test_records_and_prior_make_the_mean(counts: TransitionCounts) -> None:
@@ -80,7 +83,7 @@ def test_records_and_prior_make_the_mean(counts: TransitionCounts) -> None:
     table = table_of(counts)
     np.testing.assert_allclose(belief.of_records(values)[0], table @ values[0], atol=1e-9)
     np.testing.assert_allclose(belief.records[0], table.sum(axis=-1), atol=1e-9)
-    of_prior = literal_concentration(counts) - table
+    of_prior = literal_concentration(counts, RowPrior.of(counts)) - table
     of_prior = of_prior / of_prior.sum(axis=-1, keepdims=True)
     np.testing.assert_allclose(belief.of_prior(values)[0], of_prior @ values[0], atol=1e-9)
 
@@ -131,6 +134,15 @@ def test_untried_action_does_as_in_other_states_if_states_are_in_order() -> None
     assert belief.mean(np.eye(20)[None, 11])[0, 10, 1] > 0.5
 
 
+def test_action_that_was_never_taken_moves_as_any_action_does() -> None:
+    """Steps down and up in each state of a line; nobody ever took the third action."""
+    log_: list[Record] = []
+    for s in range(1, 19):
+        log_ += [(s, 0, s - 1), (s, 1, s + 1)] * 3
+    mean = Belief(counts_of_list(log_, 20, 3)).mean(np.eye(20)[None, 9] + np.eye(20)[None, 11])
+    assert mean[0, 10, 2] > 0.8
+
+
 def test_a_move_out_of_the_range_of_states_stays() -> None:
     """Always a step up, in every state but the last, which has no records."""
     log_: list[Record] = [(s, 0, s + 1) for s in range(9)] * 3
@@ -142,9 +154,14 @@ def test_logs_of_too_many_moves_leave_them_out(monkeypatch: pytest.MonkeyPatch) 
     """As if the pool of moves had no share."""
     counts = LOGS["line"]
     prior = RowPrior.of(counts)
-    without = RowPrior(prior.mass, prior.pull, prior.shares * [1, 1, 0])
-    monkeypatch.setattr(belief_module, "MOST_MOVES", 3)
-    check(Belief(counts), literal_concentration(counts, without))
+    without = replace(prior, shares=prior.shares * [1, 1, 0])
+    monkeypatch.setattr(prior_module, "MOST_MOVES", 3)
+    check(Belief(counts, prior), literal_concentration(counts, without))
+    without = RowPrior.of(counts)
+    check(
+        Belief(counts),
+        literal_concentration(counts, replace(without, shares=without.shares * [1, 1, 0])),
+    )
 
 
 # Batches.
@@ -159,7 +176,7 @@ def test_batch_is_each_log_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of different lengths; what is too many moves for one of them is not for the others."""
     rng = np.random.default_rng(4)
     logs = [random_list(rng, 5, number) for number in (20, 0, 300, 3)]
-    monkeypatch.setattr(belief_module, "MOST_MOVES", 100)
+    monkeypatch.setattr(prior_module, "MOST_MOVES", 100)
     counts = batch_of(logs, 5, A)
     together = Belief(counts)
     assert (together.num_systems, together.num_states, together.num_actions) == (4, 5, A)
@@ -239,7 +256,7 @@ def test_after_many_new_records_the_posterior_is_nearly_that_of_the_longer_log()
     other = Belief(added(counts, log_))
     values = np.array([[0.0, 1.0, 3.0]])
     np.testing.assert_allclose(belief.mean(values), other.mean(values), atol=0.05)
-    assert abs(np.log(belief.mass / other.mass)) < 1
+    assert np.abs(np.log(belief.mass / other.mass)).max() < 1.5
 
 
 def test_new_records_wait_for_a_refresh() -> None:
@@ -257,7 +274,7 @@ def test_beliefs_that_start_on_the_same_log_are_independent() -> None:
     other = Belief(counts)
     observe(one, NEW)
     one.refresh()
-    check(other, literal_concentration(counts))
+    check(other, literal_concentration(counts, RowPrior.of(counts)))
 
 
 # Sizes.

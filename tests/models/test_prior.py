@@ -14,8 +14,8 @@ from pastwise._numerics.arrays import FloatArray
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Transitions
 from pastwise.data.space import Space
-from pastwise.models.prior import MOVE, Places, RowPrior, Tables, staying
-from tests.helpers.oracles import Record, counts_of, counts_of_list, random_log
+from pastwise.models.prior import MOVE, Places, RowPrior, Tables
+from tests.helpers.oracles import Record, counts_of, counts_of_list, log_of, random_log
 from tests.helpers.posteriors import (
     batch_of,
     literal_likelihood,
@@ -72,14 +72,65 @@ def test_entered_states_and_moves_are_sums_of_tables() -> None:
     counts = counts_of_list([(0, 0, 1), (1, 0, 2), (2, 1, 2)], 3, 2)
     tables = Tables(Places(counts), np.ones(1))
     np.testing.assert_allclose(tables.entered, [[0, 0.5, 1.0]])
-    moves = np.zeros((1, 2, 5))
-    moves[0, 0, 3] = 1.0
-    moves[0, 1, 2] = 0.5
-    np.testing.assert_allclose(tables.moves, moves)
-    np.testing.assert_allclose(staying(tables.moves), [[[0, 0], [0, 0], [1, 0]]])
+    np.testing.assert_allclose(tables.moves, [[[0, 1.0], [0.5, 0]]])
+    np.testing.assert_allclose(tables.any_move, [[0.5, 1.0]])
+    assert tables.places.arrival.tolist() == [[0, 1], [1, 2], [2, 2]]
+
+
+CELLS = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1), (2, 2)]
+"""A square room with a pillar in the middle."""
+
+
+def room_log(moves: Sequence[tuple[tuple[int, int], tuple[int, int]]]) -> TransitionCounts:
+    """Moves of one action between cells of the room, as a log of states with two fields."""
+    states = Space(CELLS, ("row", "column"))
+    pairs = [(CELLS.index(before), 0, CELLS.index(after)) for before, after in moves]
+    return TransitionCounts.from_records(*log_of(pairs), states, Space.of_size(1))
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        ((0, 0), (1, 0)),
+        ((2, 1), (2, 1)),  # the end of the room
+        ((0, 1), (0, 1)),  # the pillar
+    ],
+)
+def test_a_step_is_the_same_in_every_field(start: tuple[int, int], end: tuple[int, int]) -> None:
+    """A step down was seen on the right side of the room."""
+    places = Places(room_log([((0, 2), (1, 2))]))
+    step = int(places.step[0])
+    assert CELLS[places.arrival[CELLS.index(start), step]] == end
+
+
+def test_a_step_stops_at_the_end_of_a_field_and_goes_on_in_the_others() -> None:
+    places = Places(room_log([((0, 0), (2, 2))]))
+    step = int(places.step[0])
+    assert CELLS[places.arrival[CELLS.index((1, 0)), step]] == (2, 2)
+    assert CELLS[places.arrival[CELLS.index((2, 0)), step]] == (2, 2)
+
+
+def test_steps_of_too_many_fields_are_those_of_the_index() -> None:
+    """Thirty fields of two to four values each have more displacements than can be numbered."""
+    labels = [tuple([n % 4] * 30) for n in range(4)]
+    states = Space(labels, tuple(f"field {number}" for number in range(30)))
+    counts = TransitionCounts.from_records(*log_of([(0, 0, 1)]), states, Space.of_size(1))
+    assert Places(counts).coordinates.tolist() == [[0], [1], [2], [3]]
 
 
 # Inference.
+
+
+def room(size: int, records: int) -> list[Record]:
+    """Records of every certain move right, down, left and up in a square room with walls."""
+    log_ = []
+    for row, column in np.ndindex(size, size):
+        for action, (down, right) in enumerate(((0, 1), (1, 0), (0, -1), (-1, 0))):
+            next_row = min(max(row + down, 0), size - 1)
+            next_column = min(max(column + right, 0), size - 1)
+            log_ += [(row * size + column, action, next_row * size + next_column)] * records
+    return log_
+
 
 LOGS = {
     "weighted": weighted_counts(S, A),
@@ -90,6 +141,7 @@ LOGS = {
     "one action": counts_of(random_log(np.random.default_rng(0), 6, 1, 50), 6, 1),
     "equal rows": sampled_rows(np.full((6, 3, 6), 1 / 6), 200.0),
     "certain rows": sampled_rows(np.full((6, 3, 6), 1 / 6), 0.05),
+    "certain moves": counts_of_list(room(4, 10), 16, 4),
 }
 
 
@@ -111,11 +163,14 @@ def test_inferred_prior_is_no_worse_than_the_start(name: str) -> None:
     assert likelihood(counts, prior) >= likelihood(counts, START) - 1e-9
 
 
-@pytest.mark.parametrize("name", ["weighted", "equal rows", "certain rows", "one action"])
+@pytest.mark.parametrize(
+    "name", ["weighted", "equal rows", "certain rows", "certain moves", "one action"]
+)
 def test_inferred_prior_is_about_as_good_as_the_best_of_a_grid(name: str) -> None:
     """Of all numbers at once, by brute force; two nats are a Bayes factor of 7."""
     counts = LOGS[name]
-    shares = ([1 / 3] * 3, [0.6, 0.3, 0.1], [0.3, 0.6, 0.1], [0.8, 0.1, 0.1], [0.1, 0.8, 0.1])
+    shares = [[1 / 3] * 3, [0.6, 0.3, 0.1], [0.3, 0.6, 0.1], [0.8, 0.1, 0.1], [0.1, 0.8, 0.1]]
+    shares += [[0.1, 0.1, 0.8], [0.02, 0.02, 0.96]]
     best = -np.inf
     for mass, pull, share in product(np.geomspace(0.05, 400, 10), (1.0, 10.0, 1e5), shares):
         prior = RowPrior(np.array([mass]), np.array([pull]), np.array([share]))
@@ -226,3 +281,31 @@ def test_a_part_of_the_rows_is_enough() -> None:
     part = RowPrior.of(counts, most_cells=len(counts.key) // 5)
     assert (part.shares != whole.shares).any()
     assert abs(np.log(part.mass[0] / whole.mass[0])) < 0.8
+
+
+# Masses of single rows.
+
+
+def test_rows_that_follow_their_state_have_a_larger_mass_than_rows_that_do_not() -> None:
+    """Half of the actions do as their state does on average; each of the others as it likes."""
+    rng = np.random.default_rng(5)
+    means = rng.dirichlet(np.ones(6), size=30)
+    table = np.empty((30, 12, 6), dtype=int)
+    for s, a in np.ndindex(30, 12):
+        row = means[s] if a < 6 else rng.dirichlet(2 * means[s])
+        table[s, a] = rng.multinomial(60, row)
+    place = np.nonzero(table)
+    log_ = Transitions(*(np.repeat(index, table[place]) for index in place))
+    counts = counts_of(log_, 30, 12)
+    mass = RowPrior.of(counts).mass_of_rows(Places(counts))[0]
+    assert np.median(mass[:, :6]) > 5 * np.median(mass[:, 6:])
+
+
+def test_a_row_without_records_has_the_mass_of_all_rows() -> None:
+    counts = weighted_counts(12, A, 15)
+    places = Places(counts)
+    prior = RowPrior.of(counts)
+    mass = prior.mass_of_rows(places).ravel()
+    is_empty = places.records == 0
+    np.testing.assert_array_equal(mass[is_empty], prior.mass[0])
+    assert (mass[~is_empty] != prior.mass[0]).any()

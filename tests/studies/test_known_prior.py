@@ -61,7 +61,7 @@ def test_a_given_prior_is_kept_when_records_are_added() -> None:
     for _ in range(30):
         belief.observe(np.array(0), np.array(0), np.array(0))
     belief.refresh()
-    assert belief.mass.item() == 2.5
+    np.testing.assert_array_equal(belief.mass, 2.5)
     assert belief.records[0, 0, 0] == 32
 
 

@@ -11,6 +11,7 @@ import pytest
 from pastwise.goals.goal import Goal
 from pastwise.methods import registry
 from pastwise.methods.baselines import Clone
+from pastwise.methods.foresight import TLForesight
 from pastwise.methods.tl import TL
 from pastwise.report.style import colour_of
 from pastwise.studies import icu, paper
@@ -64,6 +65,30 @@ def test_foresight_finds_the_new_target_where_the_log_shows_it(settings: list[Se
     (reference,) = found.references
     assert reference.optimum == pytest.approx(1)
     assert "**CliffWalking**" in found.page()
+
+
+def mean_success(setting: Setting, episodes: int, logs: int) -> float:
+    """Mean success of TL_foresight after some logs."""
+    method = TLForesight()
+    total = 0.0
+    for seed in range(logs):
+        counts = setting.log(episodes, np.random.default_rng(seed))
+        ideal = setting.goal().on(counts.states, counts.actions)
+        total += setting.success(method.plan(method.start(counts, ideal)).rule)
+    return total / logs
+
+
+def test_numbers_of_cells_do_not_lead_past_the_end_of_a_row() -> None:
+    """Left of the first cell of a row is a wall, though the numbers go on in the row above."""
+    assert mean_success(gridworlds(numbered=True)[2], episodes=10, logs=5) > 0.99
+
+
+def test_rows_and_columns_show_how_moves_work_where_nobody_was() -> None:
+    """Ten episodes, none of which comes near the goal of the large lake."""
+    by_fields = mean_success(gridworlds()[1], episodes=10, logs=5)
+    by_number = mean_success(gridworlds(numbered=True)[1], episodes=10, logs=5)
+    assert by_fields > 0.2
+    assert by_fields > 5 * by_number
 
 
 def test_the_summary_is_over_seeds() -> None:

@@ -262,6 +262,13 @@ def calibration(
     )
 
 
+numbered_option = click.option(
+    "--numbered",
+    is_flag=True,
+    help="Name states by their number alone, also where they have fields such as row and column.",
+)
+
+
 @study.command(short_help="Compare the methods on systems whose best rule is known.")
 @group_option
 @family_option
@@ -279,6 +286,7 @@ def calibration(
 )
 @number_option("--systems", 40, "Systems of each family for rules from logs alone.", minimum=0)
 @number_option("--online-systems", 10, "Systems of each family to act and learn in.", minimum=0)
+@numbered_option
 @seed_option()
 @output_options("planners")
 def planners(
@@ -289,6 +297,7 @@ def planners(
     candidate: str,
     systems: int,
     online_systems: int,
+    numbered: bool,
     seed: int,
 ) -> int:
     """Which method decides best? From logs alone, and while it acts and learns.
@@ -306,6 +315,7 @@ def planners(
         systems=systems,
         online_systems=online_systems,
         seed=seed,
+        numbered=numbered,
     )
     return output.run(
         lambda runner: compare_planners(settings, runner),
@@ -382,16 +392,17 @@ def icu_statements(output: Output, quick: bool, logs: int, samples: int, seed: i
 @study.command("gridworlds", short_help="Success in gridworlds, from logs made for another target.")
 @quick_option
 @seeds_option
+@numbered_option
 @seed_option()
 @output_options("gridworlds")
-def grid_worlds(output: Output, quick: bool, seeds: int, seed: int) -> int:
+def grid_worlds(output: Output, quick: bool, seeds: int, numbered: bool, seed: int) -> int:
     """Success of each method in gridworlds, from logs made for another target."""
     from pastwise.studies.gridworlds import QUICK_SIZES, SIZES, gridworlds
     from pastwise.studies.transfer import survey
 
     if quick:
         seeds = min(seeds, 2)
-    settings = gridworlds(QUICK_SIZES if quick else SIZES)
+    settings = gridworlds(QUICK_SIZES if quick else SIZES, numbered=numbered)
     return output.run(
         lambda runner: survey("gridworlds", settings, seeds, seed, runner),
         lambda result: print_text(result.page()),

@@ -308,6 +308,16 @@ class Space:
         space = Space.sorted(values, orders=order)
         return space, space.indices(values)
 
+    @cached_property
+    def coordinates(self) -> IntArray:
+        """The place of each label in the order of each field's values: [len(self), fields].
+
+        Without fields, it is the index of the label: [len(self), 1].
+        """
+        if not self.is_product:
+            return np.arange(len(self))[:, None]
+        return np.stack([self.field(name)[1] for name in self.fields], axis=1)
+
     def union(self, other: Space) -> Space:
         """The labels of both.
 

@@ -74,7 +74,7 @@ class OutcomeForecast:
     >>> forecast.utility(0, 0, 1)
     1.0
     >>> round(forecast.row(0, 0).mean, 3)
-    0.995
+    0.999
     """
 
     def __init__(self, goal: Goal, counts: TransitionCounts, belief: Belief | None = None) -> None:
@@ -144,7 +144,7 @@ class OutcomeForecast:
         weight = self._log.weight[first:last]
         prior = self._belief.prior_row(state, action)
         entered = self._belief.entered[0]
-        mass = float(self._belief.mass[0, 0, 0])
+        mass = float(self._belief.mass[place])
         total = float(self._belief.weight[place])
 
         def expected(values: FloatArray) -> float:

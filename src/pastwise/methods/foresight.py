@@ -10,10 +10,12 @@ the whole log, as far as the log supports it. A plan on it has three steps.
 2. *Example.* People decide for reasons that a log does not show, so what they did often may be
    better than its records, or worse. In units of the deviation, the *example* adds
 
-       slope * (ln behaviour(action | state) - its mean over the behaviour).
+       slope * preference,  preference = (ln behaviour(action | state) - its mean) / scale,
 
-   The slope is inferred, by a regression of the values that the rows' own records show on the same
-   logarithms. Its prior mean is ``example`` times the *skill* of the past: the value of the logged
+   with its mean over the behaviour and scale^2 = 2 + the mean square of these logarithms in the
+   log: what a strict past did a hundred times as often is not a hundred times as good. The slope is
+   inferred, by a regression of the values that the rows' own records show on the same preferences.
+   Its prior mean is ``example`` times the *skill* of the past: the value of the logged
    behaviour on the scale from random actions (0) to the best rule (1). After a past that was worse
    than random the skill is negative, and the plan avoids what was done often. The more records a
    row has, the smaller is its deviation, and the less the example matters.
@@ -77,15 +79,16 @@ class Past:
         Share of the records that left each state.
     behaviour : [N, S, A]
         What the log did, with one record of random actions in each state added.
-    logarithms : [N, S, A]
-        Of the behaviour, less their mean over it; 0 for actions that are not allowed.
+    preference : [N, S, A]
+        Logarithms of the behaviour, less their mean over it, by how much they vary; 0 for actions
+        that are not allowed.
     utility : LogUtility
         How well the records served the goal.
     """
 
     visits: FloatArray
     behaviour: FloatArray
-    logarithms: FloatArray
+    preference: FloatArray
     utility: LogUtility
 
     @classmethod
@@ -94,13 +97,18 @@ class Past:
         taken = counts.by_state_action(counts.weight).reshape(-1, *uniform.shape)
         visits = taken.sum(axis=-1)
         has_records = visits.sum(axis=-1, keepdims=True) > 0
+        visits = normalise(np.where(has_records, visits, 1.0))
         behaviour = normalise(np.where(uniform > 0, taken, 0.0) + uniform)
+
+        # Preferences, by how much they vary. The 2 keeps those that vary by less than a nat small.
         logarithms = np.log(np.where(uniform > 0, behaviour, 1.0))
         logarithms -= (behaviour * logarithms).sum(axis=-1, keepdims=True)
+        mean_square = (visits * (uniform * logarithms**2).sum(axis=-1)).sum(axis=-1)
+        scale = np.sqrt(2 + mean_square)[:, None, None]
         return cls(
-            visits=normalise(np.where(has_records, visits, 1.0)),
+            visits=visits,
             behaviour=behaviour,
-            logarithms=np.where(uniform > 0, logarithms, 0.0),
+            preference=np.where(uniform > 0, logarithms / scale, 0.0),
             utility=utility.of_log(counts),
         )
 
@@ -144,7 +152,7 @@ class TLForesight:
     discount : float
         Utility one epoch later counts this much: pay-offs within about 1,000 epochs are seen.
     example : float
-        Weight of the example of a skilled past, in deviations for each nat.
+        Weight of the example of a skilled past: deviations for each unit of its preference.
     credit : float
         Standard errors of the log's mean utility that the past is credited with, so that a short
         log is not judged unskilled by chance.
@@ -168,7 +176,7 @@ class TLForesight:
 
     epochs: int = 0
     discount: float = 0.999
-    example: float = 1.5
+    example: float = 2.5
     credit: float = 0.25
     temperature: float = 0.4
     optimism: float = 2.0
@@ -243,7 +251,7 @@ class TLForesight:
         for _ in range(2):
             rows = task.row_values(value)
             deviation = rows.deviation
-            example = self._slope(task, past, skill, rows) * past.logarithms * deviation
+            example = self._slope(task, past, skill, rows) * past.preference * deviation
             optimism = deviations_added * deviation
             value, rule = self._settle(task, value, example, optimism, deviation, temperature)
 
@@ -311,7 +319,7 @@ class TLForesight:
         return np.asarray(self.optimism * unskilled[:, None, None] * np.sqrt(share))
 
     def _slope(self, task: Task, past: Past, skill: FloatArray, rows: RowValues) -> FloatArray:
-        """Slope of the values on the logarithms of the behaviour, in deviations: [N, 1, 1].
+        """Slope of the values on the preferences of the past, in deviations: [N, 1, 1].
 
         Bayesian regression within states. The value that a row's records show varies around that of
         its state by the deviation of the prior, which carries the example, and by chance. The prior
@@ -323,7 +331,7 @@ class TLForesight:
             1 / (rows.noise + rows.prior_deviation**2),
             0.0,
         )
-        x = past.logarithms * rows.prior_deviation
+        x = past.preference * rows.prior_deviation
         total = precision.sum(axis=-1, keepdims=True)
         weight = precision / np.where(total > 0, total, 1.0)
         x = x - (weight * x).sum(axis=-1, keepdims=True)

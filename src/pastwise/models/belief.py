@@ -30,12 +30,7 @@ from pastwise.models.prior import (
     Places,
     RowPrior,
     Tables,
-    staying,
 )
-
-MOST_MOVES = 5_000_000
-"""Most transitions that the moves of all states of a system may have together. Logs with more, such
-as those of many states in no particular order, leave moves out."""
 
 REFIT_GROWTH = 1.3
 """The prior's numbers are inferred anew after the number of observed records has grown by this
@@ -82,8 +77,8 @@ class Belief:
         N, S and A.
     records : [N, S, A]
         Records of each row.
-    mass : [N, 1, 1]
-        Mass of the prior, in records.
+    mass : [N, S, A]
+        Mass of the prior of each row, in records.
     weight : [N, S, A]
         Total concentration of each row: its records and the mass.
     entered : [N, S]
@@ -106,11 +101,11 @@ class Belief:
         self._prior = prior
         shape = (self.num_systems, self.num_states, self.num_actions)
         self.records = counts.by_state_action(counts.weight).reshape(shape)
-        self.mass = prior.mass[:, None, None]
+        places = Places(counts)
+        self.mass = prior.mass_of_rows(places)
         self.weight = self.records + self.mass
 
         # The chain of each state, and how much of the prior's mean it is.
-        places = Places(counts)
         tables = Tables(places, prior.mass)
         self._tables = tables
         pair, _ = places.pairs
@@ -120,12 +115,11 @@ class Belief:
         of_state = tables.of_state.reshape(shape[:2])
         self._chain_share = (of_state / (of_state + prior.pull[:, None]))[..., None]
 
-        # Shares of the pools, as far as an action has moves.
-        moves = tables.moves
+        # Shares of the pools. An action that was never taken moves as any action does.
+        is_taken = tables.moves.sum(axis=-1, keepdims=True) > NO_TABLES
+        moves = np.where(is_taken, tables.moves, tables.any_move[:, None])
         total_moves = moves.sum(axis=-1, keepdims=True)
-        distinct_moves = np.count_nonzero(moves, axis=(1, 2)) * self.num_states
-        self._has_moves = distinct_moves <= MOST_MOVES
-        has_moves = (total_moves[..., 0] > NO_TABLES) & self._has_moves[:, None]
+        has_moves = total_moves[..., 0] > NO_TABLES
         shares = np.repeat(prior.shares[:, None], self.num_actions, axis=1)
         shares[..., MOVE] *= has_moves
         shares = normalise(shares)[:, None] * (1 - self._chain_share)[..., None]
@@ -139,19 +133,17 @@ class Belief:
         # The moves.
         self._move_share = shares[..., MOVE]
         moves = moves * has_moves[..., None] / np.maximum(total_moves, NO_TABLES)
-        self._staying = staying(moves)
-        self._move_row, self._move_next, self._move = self._moves_of_rows(moves)
+        self._move_row, self._move_next, self._move = self._moves_of_rows(moves, places.arrival)
 
-    def _moves_of_rows(self, moves: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
-        """The moves [N, A, 2 S - 1] of each row: row, next state and probability, [moves]."""
-        S = self.num_states
-        system, action, place = np.nonzero(moves)
-        state = np.arange(S)[:, None]
-        next_state = state + (place - (S - 1))
-        is_inside = (next_state >= 0) & (next_state < S)
-        row = (system * S + state) * self.num_actions + action
-        probability = np.broadcast_to(moves[system, action, place], row.shape)
-        return row[is_inside], next_state[is_inside], probability[is_inside]
+    def _moves_of_rows(
+        self, moves: FloatArray, arrival: IntArray
+    ) -> tuple[IntArray, IntArray, FloatArray]:
+        """The moves [N, A, D] of each row: row, next state and probability, [moves]."""
+        system, action, step = np.nonzero(moves)
+        state = np.arange(self.num_states)[:, None]
+        row = (system * self.num_states + state) * self.num_actions + action
+        probability = np.broadcast_to(moves[system, action, step], row.shape)
+        return row.ravel(), arrival[:, step].ravel(), probability.ravel()
 
     # New records.
 
@@ -209,8 +201,7 @@ class Belief:
         # Moves.
         at_moves = self._at(values, self._move_row, self._move_next)
         moved = self._per_row(self._move_row, self._move * at_moves)
-        staying = self._staying * of_own_state(values)
-        return np.asarray(mean + self._move_share * (moved + staying))
+        return np.asarray(mean + self._move_share * moved)
 
     def _of_chains(self, values: FloatArray) -> FloatArray:
         """Mean of values under each state's chain: [N, S] or [N, S, A, S] -> [N, S, 1 or A]."""
@@ -254,31 +245,32 @@ class Belief:
         chain_total = max(tables.of_state[state] - own_total, 0.0)
         chain_share = chain_total / (chain_total + self._prior.pull[0])
 
-        # Moves that stay in the range of states, and the rest.
+        # Moves: of the action in other states or, if it was taken in this one only, of any action.
         moves = tables.moves[0, action]
-        inside = moves[S - 1 - state : 2 * S - 1 - state].copy()
-        inside[own_next] -= own
+        if moves.sum() - own_total <= NO_TABLES:
+            moves = tables.any_move[0]
+        moved = group_sum(tables.places.arrival[state], moves, self.num_states)
+        moved[own_next] -= own
         move_total = moves.sum() - own_total
-        inside[state] += move_total - inside.sum()
 
         # Shares of the pools.
         entered_total = tables.entered[0].sum() - own_total
         shares = self._prior.shares[0].copy()
         shares[ENTERED] *= entered_total > NO_TABLES
-        shares[MOVE] *= move_total > NO_TABLES and self._has_moves[0]
+        shares[MOVE] *= move_total > NO_TABLES
         shares *= (1 - chain_share) / shares.sum()
         by_entered = shares[ENTERED] / max(entered_total, NO_TABLES)
 
-        moved = np.flatnonzero(inside > 0) if shares[MOVE] else own_next[:0]
+        reached = np.flatnonzero(moved > 0) if shares[MOVE] else own_next[:0]
         probability = [
             chain_share * np.maximum(chain, 0.0) / max(chain_total, NO_TABLES),
-            shares[MOVE] * inside[moved] / max(move_total, NO_TABLES),
+            shares[MOVE] * moved[reached] / max(move_total, NO_TABLES),
             -by_entered * own,
         ]
         return PriorRow(
             anywhere=float(shares[UNIFORM] / S),
             entered=float(by_entered * tables.entered[0].sum()),
-            next_state=np.concatenate([chain_next, moved, own_next]),
+            next_state=np.concatenate([chain_next, reached, own_next]),
             probability=np.concatenate(probability),
         )
 
@@ -295,7 +287,7 @@ class Belief:
         prior = prior + self._entered_share * self.entered[:, :, None] + self._uniform_share / S
         is_stay = self._move_next == self._move_row // self.num_actions % S
         moves = self._per_row(self._move_row[is_stay], self._move[is_stay])
-        prior = prior + self._move_share * (moves + self._staying)
+        prior = prior + self._move_share * moves
         return np.asarray(own + self.mass * prior)
 
     def closed_loop(self, rule: FloatArray) -> FloatArray:
@@ -314,8 +306,6 @@ class Belief:
         if len(self._move):
             pair = self._move_row // self.num_actions * S + self._move_next
             loop += group_sum(pair, self._move * by_move.ravel()[self._move_row], prod(shape))
-        own_state = np.arange(self.num_systems * S) * S + np.tile(np.arange(S), self.num_systems)
-        loop[own_state] += (by_move * self._staying).sum(axis=-1).ravel()
 
         # Chains.
         by_chain = (by_prior * self._chain_share).sum(axis=-1).ravel()

@@ -11,9 +11,9 @@ mean that backs off from the state to the whole log,
 
 - :math:`c_s` is the *chain* of the state: where it leads, after any action.
 - The *pools* :math:`g^{(j)}` are: uniform; where the log's records lead; and *the same move
-  elsewhere*: the displacement of the state's index under the action, from all states. What would
-  leave the range of states stays. Where the order of states means nothing, the log gives the move
-  no share.
+  elsewhere*: by how much the action displaces any state (`Places`). An action that was never taken
+  moves as any action does. Where the order of states means nothing, the log gives the move no
+  share.
 - :math:`t_s` are the *tables* of the state (a term of the Chinese restaurant franchise): how many
   of its records the prior led to, not the row's earlier records. A row of n records has n m / (n +
   m) of them, so that a row that was seen often does not drown the others.
@@ -35,15 +35,27 @@ would seem to lead there too. All three are largest where the search starts, so 
 of the log never ends below that of the start.
 
 The mass is found by a line search in ln m. At each mass it tries, the tables are those of that
-mass, the shares move along their EM step, whose weights are the expected tables (Minka, *Estimating
-a Dirichlet distribution*, 2000), and the pull is the best of a small grid. A mass is kept only if
-all of these together are better than what was best before.
+mass, the shares take a few steps of EM, whose weights are the expected tables (Minka, *Estimating a
+Dirichlet distribution*, 2000), and the pull is the best of a small grid. A mass is kept only if all
+of these together are better than what was best before.
+
+Some rows follow their state and others do not. So the mass of a row that has records is
+:math:`f m`, with a factor f of a few (`FACTORS`), whose probabilities are inferred from all rows by
+EM. Given its records, the mean of a row is that of the factors' posterior. It has the same form as
+with one mass m',
+
+.. math::
+
+    \frac{n_k + m' b_k}{n + m'} , \qquad
+    \frac{1}{n + m'} = \sum_f \frac{p(f \mid \text{records})}{n + f m} ,
+
+so that every row has a mass of its own, and nothing else changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
@@ -62,6 +74,23 @@ SMALLEST = 1e-12
 NO_TABLES = 1e-9
 """Fewer tables than this are none."""
 
+MOST_MOVES = 5_000_000
+"""Most transitions that the moves of all states of a system may have together. Logs with more, such
+as those of many states in no particular order, leave moves out."""
+
+LARGEST_DISPLACEMENT = 2**62
+"""Displacements of all fields together are numbered up to here. Where fields have more values,
+states are displaced by their index."""
+
+PAIRS_AT_ONCE = 5_000_000
+"""Pairs of transition and step that are compared together, for the memory."""
+
+FACTORS = 4.0 ** np.arange(-2, 4)
+"""By how much the mass of a row may differ from that of all rows."""
+
+FACTORS_BEFORE = normalise(np.exp(-0.5 * np.log2(FACTORS) ** 2))
+"""Probability of each factor before a log is seen: a factor of two is one standard deviation."""
+
 
 @dataclass(frozen=True, eq=False)
 class RowPrior:
@@ -75,11 +104,14 @@ class RowPrior:
         Pull of the pools on a chain, in tables.
     shares : [N, 3]
         Shares of the pools.
+    factors : [N, K], optional
+        Probability of each factor of a row's mass; by default all rows have the same mass.
     """
 
     mass: FloatArray
     pull: FloatArray
     shares: FloatArray
+    factors: FloatArray | None = None
 
     @classmethod
     def of(
@@ -89,7 +121,7 @@ class RowPrior:
         rounds: int = 8,
         pulls: Sequence[float] = (1.0, 3.0, 10.0, 1e5),
         first_factor: float = 4.0,
-        share_step: float = 3.0,
+        share_steps: int = 3,
         pooled_before: float = 10.0,
         most_cells: int = 20_000,
     ) -> RowPrior:
@@ -107,15 +139,15 @@ class RowPrior:
         first_factor : float
             The second mass is so many times the first. With eight rounds, any mass from a sixtieth
             of a record to ten thousand can be reached.
-        share_step : float
-            How many times as far as EM the shares are moved, in logarithms: EM is slow where pools
-            are similar, and a step that is too long is not kept.
+        share_steps : int
+            Steps of EM for each mass. Shares go on from the best mass so far, so that there are
+            more of them in all than for one mass.
         pooled_before : float
             Tables that pools led to beforehand, see the module. It was chosen on the paper's study
             with another seed, where 4 and 10 are better than 0, and equal within the error.
         most_cells : int
             Of a log with more distinct transitions than this, a part of the rows is enough to infer
-            five numbers.
+            a few numbers.
         """
         num_systems = prod(counts.shape)
         start = cls(
@@ -133,7 +165,7 @@ class RowPrior:
             # Better shares and the best pull for this mass.
             if number:
                 cells = _Cells.of(sample, trial.mass)
-            trial, score = cells.improve(trial, np.asarray(pulls), share_step, pooled_before)
+            trial, score = cells.improve(trial, np.asarray(pulls), share_steps, pooled_before)
 
             # Go on where it is better; otherwise go the other way, by half a step.
             is_better = score > best_score
@@ -141,7 +173,33 @@ class RowPrior:
             best_score = np.where(is_better, score, best_score)
             step = np.where(is_better, step, -step / 2)
             trial = RowPrior(best.mass * np.exp(step), best.pull, best.shares)
-        return best
+
+        # How much the masses of single rows differ from it.
+        of_factors = _Cells.of(sample, best.mass).of_factors(best)
+        factors = _infer_factors(of_factors, sample.row_system, num_systems)
+        return replace(best, factors=factors)
+
+    def mass_of_rows(self, places: Places) -> FloatArray:
+        """Mass of each row of N logs, given its records: [N, S, A].
+
+        A row without records has the mass of all rows.
+        """
+        shape = (places.num_systems, places.num_states, places.num_actions)
+        mass = np.repeat(self.mass, places.num_states * places.num_actions)
+        if self.factors is None:
+            return mass.reshape(shape)
+
+        # The factor of each row that has records.
+        sample = _Sample.of(places)
+        of_factors = _Cells.of(sample, self.mass).of_factors(self)
+        factor = _posterior(of_factors, self.factors.T[:, sample.row_system])
+
+        # The mass with the same mean row.
+        records = sample.row_records
+        masses = FACTORS[:, None] * self.mass[sample.row_system]
+        own_share = (factor / (records + masses)).sum(axis=0)
+        mass[sample.rows] = np.maximum(1 / own_share - records, SMALLEST)
+        return mass.reshape(shape)
 
     def where(self, is_chosen: BoolArray, other: RowPrior) -> RowPrior:
         """The prior itself for the chosen logs [N], and another one for the rest."""
@@ -156,7 +214,12 @@ class RowPrior:
 
 
 class Places:
-    """Where the distinct transitions of N logs belong: to which row, pair and move."""
+    """Where the distinct transitions of N logs belong: to which row, pair and step.
+
+    A *step* is a displacement that occurs in the logs, in every field of the states or, where they
+    have none, of their index. Of several fields, one that would leave its range stops at the end of
+    it while the others go on. Where there is no such state, as in a wall, the state stays.
+    """
 
     def __init__(self, counts: TransitionCounts) -> None:
         self.counts = counts
@@ -188,9 +251,81 @@ class Places:
         return pair, place
 
     @cached_property
-    def displacement(self) -> IntArray:
-        """Place of each cell's displacement among all of them: [cells]."""
-        return self.counts.next_state - self.counts.state + self.num_states - 1
+    def coordinates(self) -> IntArray:
+        """Place of each state in each field, from 0 on: [S, F]."""
+        coordinates = self.counts.states.coordinates
+        num_displacements = prod((2 * coordinates.max(axis=0) + 1).tolist())
+        return coordinates if num_displacements < LARGEST_DISPLACEMENT else self._indices
+
+    @property
+    def _indices(self) -> IntArray:
+        """The states without their fields: [S, 1]."""
+        return np.arange(self.num_states)[:, None]
+
+    @cached_property
+    def _factors(self) -> IntArray:
+        """Factors by which coordinates, and displacements in each field, become one number: [F]."""
+        num_displacements = 2 * self.coordinates.max(axis=0) + 1
+        return np.append(np.cumprod(num_displacements[:0:-1])[::-1], 1)
+
+    @cached_property
+    def _displacement(self) -> IntArray:
+        """By how much each cell displaces its state, as one number: [cells]."""
+        number = self.coordinates @ self._factors
+        return np.asarray(number[self.counts.next_state] - number[self.counts.state])
+
+    @cached_property
+    def has_moves(self) -> BoolArray:
+        """Whether the moves of each log are few enough to be listed: [N]."""
+        displacements, place = np.unique(self._displacement, return_inverse=True)
+        number = max(len(displacements), 1)
+
+        # Actions that were taken have steps of their own, others all steps of the log.
+        own = np.unique(self.action * number + place) // (number * self.num_actions)
+        of_any = np.unique(self.counts.batch * number + place) // number
+        taken = np.unique(self.action) // self.num_actions
+        num_own, num_any, num_taken = (
+            np.bincount(system, minlength=self.num_systems) for system in (own, of_any, taken)
+        )
+        num_moves = num_own + (self.num_actions - num_taken) * num_any
+        return np.asarray(num_moves * self.num_states <= MOST_MOVES)
+
+    @cached_property
+    def _listed(self) -> IntArray:
+        """The displacement of each cell; 0 where the log has no moves: [cells]."""
+        return np.where(self.has_moves[self.counts.batch], self._displacement, 0)
+
+    @cached_property
+    def _steps(self) -> IntArray:
+        """The distinct displacements of logs that have moves, and 0, ascending: [D]."""
+        return np.union1d(self._listed, [0])
+
+    @cached_property
+    def step(self) -> IntArray:
+        """Which step each cell is; of a log without moves, any: [cells]."""
+        return np.searchsorted(self._steps, self._listed)
+
+    @cached_property
+    def arrival(self) -> IntArray:
+        """The state to which each step leads from each state: [S, D]."""
+        has_several = len(self._factors) > 1
+        target = np.zeros((self.num_states, len(self._steps)), dtype=np.int64)
+        rest = self._steps
+        for field in range(len(self._factors)):
+            # The displacement in this field, which is the nearest multiple of its factor.
+            factor = self._factors[field]
+            displacement = (rest + factor // 2) // factor
+            rest = rest - displacement * factor
+            values = self.coordinates[:, field]
+            value = values[:, None] + displacement
+            target += factor * (np.clip(value, 0, values.max()) if has_several else value)
+
+        # The state in that place.
+        number = self.coordinates @ self._factors
+        order = np.argsort(number)
+        rank = np.searchsorted(number, target, sorter=order)
+        state = order[np.minimum(rank, self.num_states - 1)]
+        return np.where(number[state] == target, state, np.arange(self.num_states)[:, None])
 
 
 class Tables:
@@ -230,24 +365,19 @@ class Tables:
 
     @cached_property
     def moves(self) -> FloatArray:
-        """Tables of each displacement from 1 - S to S - 1, by action: [N, A, 2 S - 1]."""
+        """Tables of each step, by action; none of a log without moves: [N, A, D]."""
         places = self.places
-        shape = (places.num_systems, places.num_actions, 2 * places.num_states - 1)
-        number = places.action * shape[-1] + places.displacement
-        return group_sum(number, self.of_cell, prod(shape)).reshape(shape)
+        num_steps = places.arrival.shape[1]
+        shape = (places.num_systems, places.num_actions, num_steps)
+        of_cell = np.where(places.has_moves[places.counts.batch], self.of_cell, 0.0)
+        return group_sum(places.action * num_steps + places.step, of_cell, prod(shape)).reshape(
+            shape
+        )
 
-
-def staying(moves: FloatArray) -> FloatArray:
-    """What of each action's moves [N, A, 2 S - 1] would leave the range of states: [N, S, A]."""
-    S = (moves.shape[-1] + 1) // 2
-    up_to = np.zeros((*moves.shape[:-1], 2 * S))
-    np.cumsum(moves, axis=-1, out=up_to[..., 1:])
-
-    # From state s, displacements from -s to S - 1 - s stay in the range.
-    first = S - 1 - np.arange(S)
-    inside = up_to[..., first + S] - up_to[..., first]
-    outside = up_to[..., -1:] - inside
-    return np.swapaxes(np.maximum(outside, 0.0), -1, -2)
+    @cached_property
+    def any_move(self) -> FloatArray:
+        """Tables of each step after any action: [N, D]."""
+        return np.asarray(self.moves.sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,13 +390,13 @@ class _Sample:
         Of all transitions.
     cell : [cells]
         Those of the sample, among all.
-    system, row, state, action, pair, entered, displacement : [cells]
+    system, row, state, action, pair, entered : [cells]
         Their log and their places.
-    is_stay : [cells]
-        Whether they lead nowhere else.
     records : [cells]
-    row_system, row_records : [rows]
-        Of every row of the sample that has records.
+    led, step : [pairs]
+        Every step that leads where a transition of the sample leads, and which one that is.
+    rows, row_system, row_records : [rows]
+        Every row of the sample that has records, its log and their number.
     """
 
     places: Places
@@ -277,22 +407,25 @@ class _Sample:
     action: IntArray
     pair: IntArray
     entered: IntArray
-    displacement: IntArray
-    is_stay: BoolArray
     records: FloatArray
+    led: IntArray
+    step: IntArray
+    rows: IntArray
     row_system: IntArray
     row_records: FloatArray
 
     @classmethod
-    def of(cls, places: Places, most_cells: int) -> _Sample:
-        """Every so many rows, where a log has more cells than the most."""
+    def of(cls, places: Places, most_cells: int | None = None) -> _Sample:
+        """Every so many rows, where a log has more cells than the most; otherwise all rows."""
         counts = places.counts
         rows_per_system = places.num_states * places.num_actions
         cells = np.bincount(counts.batch, minlength=places.num_systems)
-        stride = np.maximum(1, -(-cells // most_cells))
+        stride = np.ones_like(cells) if most_cells is None else -(-cells // most_cells)
+        stride = np.maximum(1, stride)
         cell = np.flatnonzero(counts.row % rows_per_system % stride[counts.batch] == 0)
         rows = np.flatnonzero(places.records)
         rows = rows[rows % rows_per_system % stride[rows // rows_per_system] == 0]
+        led, step = _leading_steps(places.arrival, counts.state[cell], counts.next_state[cell])
         return cls(
             places=places,
             cell=cell,
@@ -302,12 +435,29 @@ class _Sample:
             action=places.action[cell],
             pair=places.pairs[1][cell],
             entered=places.entered[cell],
-            displacement=places.displacement[cell],
-            is_stay=(counts.next_state == counts.state)[cell],
             records=counts.weight[cell],
+            led=led,
+            step=step,
+            rows=rows,
             row_system=rows // rows_per_system,
             row_records=places.records[rows],
         )
+
+
+def _leading_steps(
+    arrival: IntArray, state: IntArray, next_state: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Which steps lead from each state to the next one: places in [n], and steps, [pairs] each."""
+    at_once = max(1, PAIRS_AT_ONCE // arrival.shape[1])
+    led = []
+    step = []
+    for first in range(0, len(state), at_once):
+        part = slice(first, first + at_once)
+        place, leading = np.nonzero(arrival[state[part]] == next_state[part, None])
+        led.append(first + place)
+        step.append(leading)
+    nothing = np.zeros(0, dtype=np.int64)
+    return np.concatenate([nothing, *led]), np.concatenate([nothing, *step])
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,12 +497,12 @@ class _Cells:
         entered_total = tables.entered.sum(axis=1)[sample.system] - own
         entered = _share(tables.entered.ravel()[sample.entered] - of_cell, entered_total)
 
-        # The same move elsewhere.
-        moves = tables.moves.reshape(-1, tables.moves.shape[-1])
-        move_total = moves.sum(axis=1)[sample.action] - own
-        same_move = moves[sample.action, sample.displacement] - of_cell
-        same_move += np.where(sample.is_stay, staying(tables.moves).ravel()[sample.row], 0.0)
-        move = _share(same_move, move_total)
+        # The same move elsewhere or, of an action that was taken in this state only, any move.
+        own_move, own_move_total = _elsewhere(tables.moves, sample.action, sample, tables)
+        any_move, any_move_total = _elsewhere(tables.any_move, sample.system, sample, tables)
+        has_own_move = own_move_total > NO_TABLES
+        move_total = np.where(has_own_move, own_move_total, any_move_total)
+        move = _share(np.where(has_own_move, own_move, any_move), move_total)
 
         uniform = np.full(len(own), 1 / sample.places.num_states)
         has_pool = [uniform > 0, entered_total > NO_TABLES, move_total > NO_TABLES]
@@ -365,17 +515,26 @@ class _Cells:
         )
 
     def improve(
-        self, prior: RowPrior, pulls: FloatArray, share_step: float, pooled_before: float
+        self, prior: RowPrior, pulls: FloatArray, share_steps: int, pooled_before: float
     ) -> tuple[RowPrior, FloatArray]:
-        """The prior with other shares and the best of some pulls [p], and its score: [N].
+        """The prior with better shares and the best of some pulls [p], and its score: [N].
 
         The mass must be that of the cells.
         """
+        for _ in range(share_steps):
+            prior = RowPrior(prior.mass, prior.pull, self._better_shares(prior))
+        each_pull = np.repeat(pulls[:, None], len(prior.mass), axis=1)
+        scores = self._scores(prior, each_pull, pooled_before)
+        best = scores.argmax(axis=0)
+        return RowPrior(prior.mass, pulls[best], prior.shares), scores.max(axis=0)
+
+    def _better_shares(self, prior: RowPrior) -> FloatArray:
+        """The shares after one step of EM: [N, 3]."""
         system = self.sample.system
         records = self.sample.records
         num_systems = len(prior.mass)
 
-        # Shares: which pool led to each table.
+        # Which pool led to each table.
         chain_share = self._chain_share(prior.pull[system])
         of_pools = (1 - chain_share)[:, None] * self._weights(prior.shares) * self.pools
         mean = np.maximum(of_pools.sum(axis=1) + chain_share * self.chain, 1e-300)
@@ -384,15 +543,7 @@ class _Cells:
         tables = np.minimum(tables, records)
         led = of_pools * (tables / mean)[:, None]
         columns = [group_sum(system, column, num_systems) for column in led.T]
-        shares = normalise(np.stack(columns, axis=1) + 1.0)
-        shares = normalise(prior.shares * (shares / prior.shares) ** share_step)
-
-        # Pull.
-        candidate = RowPrior(prior.mass, prior.pull, shares)
-        each_pull = np.repeat(pulls[:, None], num_systems, axis=1)
-        scores = self._scores(candidate, each_pull, pooled_before)
-        best = scores.argmax(axis=0)
-        return RowPrior(prior.mass, pulls[best], shares), scores.max(axis=0)
+        return normalise(np.stack(columns, axis=1) + 1.0)
 
     def score(self, prior: RowPrior, pooled_before: float) -> FloatArray:
         """Ln of what is maximised, see the module: [N]. The mass must be that of the cells."""
@@ -404,9 +555,7 @@ class _Cells:
         num_systems = len(prior.mass)
 
         # Likelihood of the cells.
-        pooled = (self._weights(prior.shares) * self.pools).sum(axis=1)
-        chain_share = self._chain_share(pulls[:, system])
-        mean = chain_share * self.chain + (1 - chain_share) * pooled
+        mean = self._mean(prior.shares, pulls[:, system])
         concentration = np.maximum(prior.mass[system] * mean, SMALLEST)
         of_cell = _log_rising(concentration, self.sample.records)
         of_cells = np.stack([group_sum(system, line, num_systems) for line in of_cell])
@@ -419,6 +568,26 @@ class _Cells:
         beforehand = beforehand + pooled_before * np.log(pulls / (1 + pulls))
         return np.asarray(of_cells - group_sum(row_system, of_row, num_systems) + beforehand)
 
+    def of_factors(self, prior: RowPrior) -> FloatArray:
+        """Ln of the likelihood of each row for each factor of its mass: [K, rows]."""
+        sample = self.sample
+        mean = self._mean(prior.shares, prior.pull[sample.system])
+        row_of_cell = np.searchsorted(sample.rows, sample.row)
+        likelihoods = []
+        for factor in FACTORS:
+            mass = factor * prior.mass
+            concentration = np.maximum(mass[sample.system] * mean, SMALLEST)
+            of_cell = _log_rising(concentration, sample.records)
+            of_row = group_sum(row_of_cell, of_cell, len(sample.rows))
+            likelihoods.append(of_row - _log_rising(mass[sample.row_system], sample.row_records))
+        return np.stack(likelihoods)
+
+    def _mean(self, shares: FloatArray, pull: FloatArray) -> FloatArray:
+        """Probability of each cell under the prior, for pulls [..., cells]: [..., cells]."""
+        pooled = (self._weights(shares) * self.pools).sum(axis=1)
+        chain_share = self._chain_share(pull)
+        return np.asarray(chain_share * self.chain + (1 - chain_share) * pooled)
+
     def _chain_share(self, pull: FloatArray) -> FloatArray:
         """How much of the mean is the chain, of each cell: [..., cells]."""
         return self.chain_tables / (self.chain_tables + pull)
@@ -426,6 +595,62 @@ class _Cells:
     def _weights(self, shares: FloatArray) -> FloatArray:
         """Shares of the pools that are not empty, of each cell: [cells, 3]."""
         return normalise(shares[self.sample.system] * self.has_pool)
+
+
+def _elsewhere(
+    moves: FloatArray, group: IntArray, sample: _Sample, tables: Tables
+) -> tuple[FloatArray, FloatArray]:
+    """Tables of other rows whose move leads where each cell leads, and of all their moves.
+
+    Parameters
+    ----------
+    moves : [..., D]
+        Tables of each step, of groups of rows.
+    group : [cells]
+        The group of each cell, by its place among all groups.
+
+    Returns
+    -------
+    same, total : [cells]
+    """
+    moves = moves.reshape(-1, moves.shape[-1])
+    same = group_sum(sample.led, moves[group[sample.led], sample.step], len(group))
+    total = moves.sum(axis=1)[group]
+    return same - tables.of_cell[sample.cell], total - tables.of_row[sample.row]
+
+
+def _infer_factors(
+    of_factors: FloatArray,
+    row_system: IntArray,
+    num_systems: int,
+    *,
+    steps: int = 15,
+    rows_before: float = 10.0,
+) -> FloatArray:
+    """Probability of each factor of the mass in each log, by EM: [K, rows] -> [N, K].
+
+    Parameters
+    ----------
+    of_factors : [K, rows]
+        Ln of the likelihood of each row for each factor.
+    steps : int
+        Steps of EM; more of them change no probability by more than a few percent.
+    rows_before : float
+        Rows that `FACTORS_BEFORE` stands for: a log of fewer rows hardly changes it.
+    """
+    beforehand = np.repeat(FACTORS_BEFORE[:, None], num_systems, axis=1)
+    probability = beforehand
+    for _ in range(steps):
+        factor = _posterior(of_factors, probability[:, row_system])
+        number = np.stack([group_sum(row_system, line, num_systems) for line in factor])
+        probability = normalise((number + rows_before * beforehand).T).T
+    return probability.T
+
+
+def _posterior(log_likelihood: FloatArray, prior: FloatArray) -> FloatArray:
+    """Probability of each factor of each row, given its records: [K, rows] -> [K, rows]."""
+    score = log_likelihood + np.log(prior)
+    return normalise(np.exp(score - score.max(axis=0, initial=-np.inf)).T).T
 
 
 def _share(part: FloatArray, total: FloatArray) -> FloatArray:

@@ -167,9 +167,8 @@ def _grid(free: FloatArray, slip: float) -> FloatArray:
     slip : float
         Probability of a move in one of the other directions.
     """
-    cells = [(int(row), int(column)) for row, column in np.argwhere(free)]
-    number = {cell: index for index, cell in enumerate(cells)}
-    S = len(cells)
+    number = {cell: index for index, cell in enumerate(_free_cells(free))}
+    S = len(number)
     transition = np.zeros((S, len(MOVES), S))
     for cell, s in number.items():
         for direction, (down, right) in enumerate(MOVES):
@@ -178,6 +177,11 @@ def _grid(free: FloatArray, slip: float) -> FloatArray:
             probability[direction] = 1.0 - slip
             transition[s, :, arrived] += probability
     return transition
+
+
+def _free_cells(free: FloatArray) -> list[tuple[int, int]]:
+    """Row and column of each free cell of a grid [rows, columns], row by row."""
+    return [(int(row), int(column)) for row, column in np.argwhere(free)]
 
 
 def _distances(free: FloatArray, start: tuple[int, int]) -> dict[tuple[int, int], int]:
@@ -316,6 +320,7 @@ def gridworld(rng: np.random.Generator) -> System:
         initial=_at(S, 0),
         lengths=(60, 100),
         terminal=(trap, S - 1),
+        coordinates=_free_cells(np.ones((n, n))),
     )
 
 
@@ -323,7 +328,9 @@ def gridworld(rng: np.random.Generator) -> System:
 def open_gridworld(rng: np.random.Generator) -> System:
     """A square grid without ends; some cells are wanted, starts are anywhere."""
     n = _size(rng, 3, 10)
-    return System.of(_grid(np.ones((n, n)), slip=rng.uniform(0.1, 0.4)), _preferred(rng, n * n))
+    free = np.ones((n, n))
+    transition = _grid(free, slip=rng.uniform(0.1, 0.4))
+    return System.of(transition, _preferred(rng, n * n), coordinates=_free_cells(free))
 
 
 @family("chosen")
@@ -441,6 +448,7 @@ def four_rooms(rng: np.random.Generator) -> System:
         initial=_at(S, 0),
         lengths=(60, 100),
         terminal=(trap, S - 1),
+        coordinates=_free_cells(free),
     )
 
 
@@ -452,7 +460,7 @@ def pillars(rng: np.random.Generator) -> System:
     free[1::2, 1::2] = 0.0
     transition = _grid(free, slip=rng.uniform(0.05, 0.4))
     S = len(transition)
-    return System.of(transition, _preferred(rng, S, share=0.06))
+    return System.of(transition, _preferred(rng, S, share=0.06), coordinates=_free_cells(free))
 
 
 @family("chosen", is_null=True, studies=("calibration",))
@@ -495,6 +503,7 @@ def siege(rng: np.random.Generator) -> System:
         initial=_at(S, number[-1, -1]),
         lengths=(60, 100),
         terminal=tuple(ends.tolist()),
+        coordinates=[*np.ndindex(size, size)],
     )
 
 
@@ -521,6 +530,7 @@ def rounds(rng: np.random.Generator) -> System:
         initial=_at(S, *range(levels // 2, levels - 1)),
         lengths=(20, 40),
         terminal=tuple(range(first_end, S)),
+        coordinates=[*np.ndindex(num_rounds + 1, levels)],
     )
 
 
@@ -643,6 +653,7 @@ def epidemic(rng: np.random.Generator) -> System:
         initial=_at(S, number[population - 1, 1], number[population - 2, 2]),
         lengths=(40, 80),
         terminal=tuple(ends),
+        coordinates=people,
     )
 
 
@@ -680,6 +691,7 @@ def two_rooms(rng: np.random.Generator) -> System:
         initial=_at(S, 0),
         lengths=(50, 100),
         terminal=(poor_exit, good_exit),
+        coordinates=_free_cells(free),
     )
 
 
@@ -774,6 +786,7 @@ def maze(rng: np.random.Generator) -> System:
         initial=_at(S, 0),
         lengths=(60, 100),
         terminal=(*traps, number[exit_cell]),
+        coordinates=_free_cells(free),
     )
 
 
@@ -790,7 +803,8 @@ def warehouse(rng: np.random.Generator) -> System:
     transition = _grid(free, slip=rng.uniform(0.05, 0.3))
     S = len(transition)
     score = _preferred(rng, S, share=0.08)
-    return System.of(transition, score, initial=_at(S, int(rng.integers(S))))
+    start = _at(S, int(rng.integers(S)))
+    return System.of(transition, score, initial=start, coordinates=_free_cells(free))
 
 
 @family("reported", studies=("planners",))
@@ -826,12 +840,14 @@ def clinic(rng: np.random.Generator) -> System:
                         following = dead
                     transition[here, :, following] += p_step * p_load
     middle = num_severities // 2 * num_burdens
+    patients = [*np.ndindex(num_severities, num_burdens)]
     return System.of(
         transition,
         _at(S, recovered),
         initial=_at(S, middle),
         lengths=(40, 80),
         terminal=(recovered, dead),
+        coordinates=[*patients, (-1, 0), (num_severities, 0)],
     )
 
 
@@ -855,7 +871,12 @@ def two_queues(rng: np.random.Generator) -> System:
     transition = np.einsum("sam,tan->stamn", first, second).reshape(S, A, S)
     length = np.arange(longest + 1)
     waiting = rng.uniform(0.3, 1.0) * length[:, None] + length
-    return System.of(transition, 1 - waiting.ravel() / waiting.max(), initial=_at(S, 0))
+    return System.of(
+        transition,
+        1 - waiting.ravel() / waiting.max(),
+        initial=_at(S, 0),
+        coordinates=[*np.ndindex(longest + 1, longest + 1)],
+    )
 
 
 @family("reported", studies=("planners",))
@@ -890,7 +911,8 @@ def maintenance(rng: np.random.Generator) -> System:
     worn = np.arange(levels)
     worse_part = np.maximum(worn[:, None], worn).ravel()
     score = np.append(1 - worse_part / worst, 0.0)
-    return System.of(transition, score, initial=_at(S, 0))
+    parts = [*np.ndindex(levels, levels)]
+    return System.of(transition, score, initial=_at(S, 0), coordinates=[*parts, (levels, levels)])
 
 
 @family("reported", studies=("planners",))

@@ -7,6 +7,7 @@ Taxi, once the passenger was at the old destination.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -22,20 +23,28 @@ QUICK_SIZES = (10, 100)
 """Episodes of the logs, in full and in a version that takes seconds."""
 
 
-def gridworlds(sizes: tuple[int, ...] = SIZES) -> list[Setting]:
-    """FrozenLake, CliffWalking and Taxi, each with a log for another target."""
+def gridworlds(sizes: tuple[int, ...] = SIZES, *, numbered: bool = False) -> list[Setting]:
+    """FrozenLake, CliffWalking and Taxi, each with a log for another target.
+
+    Parameters
+    ----------
+    sizes : numbers of episodes
+    numbered : bool
+        Whether the log names a state by its number alone, not by its row and column.
+    """
     small_lake = toy_system("FrozenLake-v1")
     large_lake = toy_system("FrozenLake-v1", map_name="8x8")
     cliff = toy_system("CliffWalking-v1")
     new_taxi = taxi(target=1)
     old_taxi = taxi(target=0)
-    return [
+    settings = [
         Setting(
             name="FrozenLake 4x4",
             past="two cells left of the goal",
             system=small_lake,
             behaviour=mostly_best(aiming_at(small_lake, 13)),
             sizes=sizes,
+            fields={"row": 4, "column": 4},
         ),
         Setting(
             name="FrozenLake 8x8",
@@ -43,6 +52,7 @@ def gridworlds(sizes: tuple[int, ...] = SIZES) -> list[Setting]:
             system=large_lake,
             behaviour=mostly_best(aiming_at(large_lake, 56)),
             sizes=sizes,
+            fields={"row": 8, "column": 8},
         ),
         Setting(
             name="CliffWalking",
@@ -50,6 +60,7 @@ def gridworlds(sizes: tuple[int, ...] = SIZES) -> list[Setting]:
             system=cliff,
             behaviour=mostly_best(aiming_at(cliff, 11)),
             sizes=sizes,
+            fields={"row": 4, "column": 12},
         ),
         Setting(
             name="Taxi",
@@ -58,8 +69,10 @@ def gridworlds(sizes: tuple[int, ...] = SIZES) -> list[Setting]:
             behaviour=mostly_best(old_taxi),
             sizes=sizes,
             world=old_taxi,
+            fields={"row": 5, "column": 5, "passenger": 5},
         ),
     ]
+    return [replace(setting, fields=None) for setting in settings] if numbered else settings
 
 
 def mostly_best(world: KnownSystem, random_share: float = 1 / 3) -> FloatArray:

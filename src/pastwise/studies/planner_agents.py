@@ -99,11 +99,12 @@ def online_parts(
     epochs: Sequence[int],
     systems: int,
     seed: int,
+    numbered: bool = False,
 ) -> list[Part[list[dict[str, Any]]]]:
     """A part for every system and number of epochs; see `online_scores`."""
     return [
         partial(_online_part, dict(agents), place, pasts, records, num_epochs)
-        for place in places(families, pasts, systems, seed)
+        for place in places(families, pasts, systems, seed, numbered)
         for num_epochs in epochs
     ]
 

@@ -8,7 +8,7 @@ past each episode follows one of these, by chance.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -68,10 +68,12 @@ def ideal_of(system: System, odds: float = ODDS) -> IdealModel:
 
 
 def counts_of(log: Transitions, system: System) -> TransitionCounts:
-    """Records [..., number], counted; all states and actions of the system are known."""
-    states = Space.of_size(system.num_states)
+    """Records [..., number], counted; all states and actions of the system are known.
+
+    States have their fields, such as row and column, where the system has them.
+    """
     actions = Space.of_size(system.num_actions)
-    return TransitionCounts.from_transitions(log, states, actions).ending_in(system.terminal)
+    return TransitionCounts.from_transitions(log, system.states, actions).ending_in(system.terminal)
 
 
 # References.
@@ -95,15 +97,19 @@ class Place:
     index : int
         Number of the system in its family.
     seed : int
+    numbered : bool
+        Whether states are known by their number alone, also where they have fields.
     """
 
     family: str
     index: int
     seed: int
+    numbered: bool = False
 
     def system(self) -> System:
         """The system."""
-        return FAMILIES[self.family].system(self.seed, self.index)
+        system = FAMILIES[self.family].system(self.seed, self.index)
+        return replace(system, coordinates=None) if self.numbered else system
 
     def seeds(self, past: str) -> np.random.SeedSequence:
         """Random numbers of a past and all that follows; they do not depend on other pasts."""
@@ -119,11 +125,13 @@ class Place:
         return Transitions(log.state[first], log.action[first], log.next_state[first])
 
 
-def places(families: Sequence[str], pasts: Sequence[str], systems: int, seed: int) -> list[Place]:
+def places(
+    families: Sequence[str], pasts: Sequence[str], systems: int, seed: int, numbered: bool = False
+) -> list[Place]:
     """Some systems of each family; unknown families and pasts are refused."""
     _require_known("family", families, FAMILIES)
     _require_known("past", pasts, PASTS)
-    return [Place(family, index, seed) for family in families for index in range(systems)]
+    return [Place(family, index, seed, numbered) for family in families for index in range(systems)]
 
 
 def _require_known(kind: str, names: Iterable[str], known: Iterable[str]) -> None:

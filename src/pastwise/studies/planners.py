@@ -89,6 +89,7 @@ def offline_scores(
     systems: int = 40,
     seed: int = 0,
     *,
+    numbered: bool = False,
     jobs: int = 1,
 ) -> Scores:
     """The value of every learner's rule, in shares of what there is to gain.
@@ -104,12 +105,14 @@ def offline_scores(
     systems : int
         Number of systems of each family. In each, every past leaves a log.
     seed : int
+    numbered : bool
+        Whether states are known by their number alone, also where they have fields.
     jobs : int
         Number of processes.
     """
     learners = registered_learners() if learners is None else learners
     families = of_group("reported", "planners") if families is None else families
-    parts = offline_parts(learners, families, pasts, records, systems, seed)
+    parts = offline_parts(learners, families, pasts, records, systems, seed, numbered)
     return Scores.of_parts(tuple(learners), Runner(jobs).run("Learning", parts, {}))
 
 
@@ -120,11 +123,12 @@ def offline_parts(
     records: Sequence[int],
     systems: int,
     seed: int,
+    numbered: bool = False,
 ) -> list[Part[list[dict[str, Any]]]]:
     """A part for every system, with all that happens in it; see `offline_scores`."""
     return [
         partial(offline_part, dict(learners), place, pasts, records)
-        for place in places(families, pasts, systems, seed)
+        for place in places(families, pasts, systems, seed, numbered)
     ]
 
 
@@ -186,6 +190,8 @@ class PlannerStudy:
     epochs : numbers
         Numbers of epochs to act for.
     seed : int
+    numbered : bool
+        Whether states are known by their number alone, also where they have fields.
     """
 
     candidate: str = "TL_foresight"
@@ -198,6 +204,7 @@ class PlannerStudy:
     online_records: Sequence[int] = ONLINE_RECORDS
     epochs: Sequence[int] = EPOCHS
     seed: int = 0
+    numbered: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as plain values, for JSON."""
@@ -223,6 +230,7 @@ def compare_planners(study: PlannerStudy, runner: Runner | None = None) -> Compa
         study.records,
         study.systems,
         study.seed,
+        study.numbered,
     )
     online_part_list = online_parts(
         registered_agents(names),
@@ -232,6 +240,7 @@ def compare_planners(study: PlannerStudy, runner: Runner | None = None) -> Compa
         study.epochs,
         study.online_systems,
         study.seed,
+        study.numbered,
     )
 
     settings = {"study": "planners", **study.to_dict()}

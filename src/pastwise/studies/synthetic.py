@@ -15,13 +15,14 @@ state if that comes earlier. `Criterion` defines the same quantity for what is i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, normalise, sample
+from pastwise.data.space import Space
 from pastwise.models.dense import DenseModel
 
 # Systems.
@@ -49,6 +50,8 @@ class System:
         Probability of each type.
     habit : [A]
         How readily people take each action. The rules of the past are multiplied by it.
+    coordinates : sequence of tuples, optional
+        The fields of each state, such as its row and column; absent where its number says it all.
     """
 
     model: DenseModel
@@ -58,6 +61,7 @@ class System:
     terminal: IntArray
     type_weights: FloatArray
     habit: FloatArray
+    coordinates: Sequence[tuple[int, ...]] | None = None
 
     @classmethod
     def of(
@@ -70,6 +74,7 @@ class System:
         terminal: tuple[int, ...] = (),
         type_weights: FloatArray | None = None,
         habit: FloatArray | None = None,
+        coordinates: Sequence[tuple[int, ...]] | None = None,
     ) -> System:
         """A system from [S, A, S] or, with types, [K, S, A, S]; starts are uniform by default."""
         if transition.ndim == 3:
@@ -96,7 +101,16 @@ class System:
             terminal=ends,
             type_weights=normalise(type_weights),
             habit=habit,
+            coordinates=coordinates,
         )
+
+    @property
+    def states(self) -> Space:
+        """The states as a log names them: by their fields, or by their number."""
+        if self.coordinates is None:
+            return Space.of_size(self.num_states)
+        fields = tuple(f"field {number}" for number in range(len(self.coordinates[0])))
+        return Space(self.coordinates, fields)
 
     @property
     def num_states(self) -> int:

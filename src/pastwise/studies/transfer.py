@@ -7,9 +7,9 @@ are the states that it prefers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from pastwise import methods
 from pastwise._numerics.arrays import FloatArray
 from pastwise._numerics.interval import Interval
 from pastwise.data.counts import TransitionCounts
+from pastwise.data.space import Space
 from pastwise.goals.goal import Goal
 from pastwise.report.study_figures import Curve, Panel, transfer_plot
 from pastwise.report.text import markdown_table, write_csv
@@ -50,6 +51,8 @@ class Setting:
         The system that the log comes from, if its episodes started or ended elsewhere.
     max_logged_steps : int
         Steps after which an episode of the log is cut.
+    fields : numbers by name, optional
+        Fields by which the log names a state, and how many values each has; None: its number.
     """
 
     name: str
@@ -60,6 +63,14 @@ class Setting:
     max_steps: int | None = 200
     world: KnownSystem | None = None
     max_logged_steps: int = 200
+    fields: Mapping[str, int] | None = None
+
+    @cached_property
+    def states(self) -> Space:
+        """The states as the log names them."""
+        if self.fields is None:
+            return Space.of_size(self.system.num_states)
+        return Space([*np.ndindex(*self.fields.values())], tuple(self.fields))
 
     def success(self, rule: FloatArray) -> float:
         """Exact probability that a rule succeeds."""
@@ -79,13 +90,14 @@ class Setting:
 
     def goal(self) -> Goal:
         """The new goal: to end in the states that count as success."""
-        return Goal(prefer={int(state): 1.0 for state in np.flatnonzero(self.system.success)})
+        wanted = np.flatnonzero(self.system.success).tolist()
+        return Goal(prefer={self.states.labels[state]: 1.0 for state in wanted})
 
     def log(self, episodes: int, rng: np.random.Generator) -> TransitionCounts:
         """Counts of a log in which the ends of the new task are known."""
         world = self.world or self.system
         counts = world.log(self.behaviour, episodes, rng, self.max_logged_steps)
-        return counts.ending_in(self.system.terminal)
+        return replace(counts, states=self.states).ending_in(self.system.terminal)
 
     def rules(self, counts: TransitionCounts) -> dict[str, FloatArray]:
         """The rule of every registered method after a log: [S, A] by name.
