@@ -17,8 +17,9 @@ the whole log, as far as the log supports it. A plan on it has three steps.
    inferred, by a regression of the values that the rows' own records show on the same preferences.
    Its prior mean is ``example`` times the *skill* of the past: the value of the logged
    behaviour on the scale from random actions (0) to the best rule (1). After a past that was worse
-   than random the skill is negative, and the plan avoids what was done often. The more records a
-   row has, the smaller is its deviation, and the less the example matters.
+   than random the skill is negative, and the plan avoids what was done often. A short log hardly
+   shows the skill of its past; who knows it, gives it as ``past_skill``. The more records a row
+   has, the smaller is its deviation, and the less the example matters.
 3. *Rule.* Actions whose index, value plus example, is close to the best are taken as well:
 
        rule(action | state) ~ exp(-(best index - index) / (temperature / A * deviation)),
@@ -153,6 +154,9 @@ class TLForesight:
         Utility one epoch later counts this much: pay-offs within about 1,000 epochs are seen.
     example : float
         Weight of the example of a skilled past: deviations for each unit of its preference.
+    past_skill : float, optional
+        How good the past was for today's goal, where that is known: 1 for experts who had the same
+        goal, 0 for random actions, -1 for the opposite goal. By default it is inferred.
     credit : float
         Standard errors of the log's mean utility that the past is credited with, so that a short
         log is not judged unskilled by chance.
@@ -177,6 +181,7 @@ class TLForesight:
     epochs: int = 0
     discount: float = 0.999
     example: float = 2.5
+    past_skill: float | None = None
     credit: float = 0.25
     temperature: float = 0.4
     optimism: float = 2.0
@@ -186,6 +191,8 @@ class TLForesight:
         require_whole_number("epochs", self.epochs, 0, 2**62)
         require_number("discount", self.discount, 0, LARGEST_DISCOUNT)
         require_number("temperature", self.temperature, 1e-9, 1e9)
+        if self.past_skill is not None:
+            require_number("past_skill", self.past_skill, -1, 1)
         for name in ("example", "credit", "optimism", "replan"):
             require_number(name, getattr(self, name), 0, 1e9)
 
@@ -243,8 +250,8 @@ class TLForesight:
         # The best rule, and what the past and the time left make of uncertain actions.
         value = task.best_value()
         standing = _Standing.of(task, past, value, memory.observed)
-        skill = standing.skill(self.credit)
-        deviations_added = self._optimism(task, standing.skill(), memory.observed)
+        skill = self._skill_of(standing, self.credit)
+        deviations_added = self._optimism(task, self._skill_of(standing), memory.observed)
         is_over = memory.observed >= self.epochs
         temperature = self.temperature / task.uniform.shape[-1] if is_over else 0.0
         rule = task.uniform
@@ -306,7 +313,13 @@ class TLForesight:
         self, task: Task, past: Past, best_value: FloatArray, observed: int = 0
     ) -> FloatArray:
         """How good the past was for today's goal, with the credit of a short log: [N]."""
-        return _Standing.of(task, past, best_value, observed).skill(self.credit)
+        return self._skill_of(_Standing.of(task, past, best_value, observed), self.credit)
+
+    def _skill_of(self, standing: _Standing, credit: float = 0.0) -> FloatArray:
+        """The given skill of the past, or the one that its standing shows with a credit: [N]."""
+        if self.past_skill is None:
+            return standing.skill(credit)
+        return np.full(len(standing.gain), float(self.past_skill))
 
     def _optimism(self, task: Task, skill: FloatArray, observed: int) -> FloatArray | float:
         """How many deviations to add to the value of each action: [N, S, A], or 0."""

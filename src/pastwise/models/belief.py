@@ -93,15 +93,17 @@ class Belief:
         self._num_observed = 0
         self._refitted_at = 0
         self._infers_prior = prior is None
-        self._count(counts, RowPrior.of(counts) if prior is None else prior)
+        self._count(counts, prior)
 
-    def _count(self, counts: TransitionCounts, prior: RowPrior) -> None:
-        """Compute the posterior of a log under a prior."""
+    def _count(self, counts: TransitionCounts, prior: RowPrior | None) -> None:
+        """Compute the posterior of a log under a prior or, with None, under the one inferred."""
+        places = Places(counts)
+        if prior is None:
+            prior = RowPrior.of(counts, places=places)
         self._counts = counts
         self._prior = prior
         shape = (self.num_systems, self.num_states, self.num_actions)
         self.records = counts.by_state_action(counts.weight).reshape(shape)
-        places = Places(counts)
         self.mass = prior.mass_of_rows(places)
         self.weight = self.records + self.mass
 
@@ -161,12 +163,12 @@ class Belief:
         key = np.concatenate(self._observed)
         self._observed.clear()
         counts = self._counts.with_keys(key)
-        prior = self._prior
         is_due = self._num_observed >= REFIT_GROWTH * self._refitted_at + 5
         if self._infers_prior and is_due:
-            prior = RowPrior.of(counts)
             self._refitted_at = self._num_observed
-        self._count(counts, prior)
+            self._count(counts, None)
+        else:
+            self._count(counts, self._prior)
 
     # Expectations.
 

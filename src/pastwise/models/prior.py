@@ -74,9 +74,9 @@ SMALLEST = 1e-12
 NO_TABLES = 1e-9
 """Fewer tables than this are none."""
 
-MOST_MOVES = 5_000_000
+MOST_MOVES = 1_000_000
 """Most transitions that the moves of all states of a system may have together. Logs with more, such
-as those of many states in no particular order, leave moves out."""
+as those of hundreds of states in no particular order, leave moves out: a plan would take seconds."""
 
 LARGEST_DISPLACEMENT = 2**62
 """Displacements of all fields together are numbered up to here. Where fields have more values,
@@ -118,6 +118,7 @@ class RowPrior:
         cls,
         counts: TransitionCounts,
         *,
+        places: Places | None = None,
         rounds: int = 8,
         pulls: Sequence[float] = (1.0, 3.0, 10.0, 1e5),
         first_factor: float = 4.0,
@@ -131,6 +132,8 @@ class RowPrior:
         ----------
         counts : TransitionCounts
             With leading axes, the logs of independent systems.
+        places : Places, optional
+            Those of the log, where they are known already.
         rounds : int
             How many masses are tried. After eight the mass is known to about a fifth, which is less
             than other logs of the same length change it by.
@@ -155,7 +158,7 @@ class RowPrior:
             pull=np.full(num_systems, max(pulls)),
             shares=np.full((num_systems, 3), 1 / 3),
         )
-        sample = _Sample.of(Places(counts), most_cells)
+        sample = _Sample.of(places or Places(counts), most_cells)
         cells = _Cells.of(sample, start.mass)
         best = start
         best_score = cells.score(start, pooled_before)

@@ -117,6 +117,10 @@ class Place:
         own = FAMILIES[self.family].seeds(self.seed, self.index)
         return np.random.SeedSequence(own.entropy, spawn_key=(*own.spawn_key, key))
 
+    def rules(self, system: System, past: str) -> FloatArray:
+        """The rules that the episodes of a past follow: [M, S, A]."""
+        return past_rules(system, past, np.random.default_rng(self.seeds(past)))
+
     def log(self, system: System, past: str, num_records: int) -> Transitions:
         """The records that a past left: [num_records]."""
         rng = np.random.default_rng(self.seeds(past))
