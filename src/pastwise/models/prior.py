@@ -76,7 +76,7 @@ NO_TABLES = 1e-9
 
 MOST_MOVES = 1_000_000
 """Most transitions that the moves of all states of a system may have together. Logs with more, such
-as those of hundreds of states in no particular order, leave moves out: a plan would take seconds."""
+as those of hundreds of states in no particular order, leave moves out, which would take seconds."""
 
 LARGEST_DISPLACEMENT = 2**62
 """Displacements of all fields together are numbered up to here. Where fields have more values,
