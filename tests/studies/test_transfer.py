@@ -80,7 +80,7 @@ def mean_success(setting: Setting, episodes: int, logs: int) -> float:
 
 def test_numbers_of_cells_do_not_lead_past_the_end_of_a_row() -> None:
     """Left of the first cell of a row is a wall, though the numbers go on in the row above."""
-    assert mean_success(gridworlds(numbered=True)[2], episodes=10, logs=5) > 0.99
+    assert mean_success(gridworlds(numbered=True)[2], episodes=30, logs=5) > 0.99
 
 
 def test_rows_and_columns_show_how_moves_work_where_nobody_was() -> None:
