@@ -11,8 +11,11 @@ Run it from the root of the repository: ``python -m benchmarks.peers.planners``.
     environment of their own, see README.md; ``--deep`` adds them.
 `online`
     Posterior sampling that acts and learns.
+`skill`
+    TL_foresight with a skill of the past that trees predict (`skill`), or that is given.
 `sepsis`
-    Survival under the rules learned from logs of the ICU-Sepsis expert.
+    Survival under the rules learned from logs of the ICU-Sepsis expert. *Known values* knows the
+    value of every next state under the best rule, and has the rows of TL_foresight's posterior.
 
 Every learner gets the same counts and the same goal. The mean share of what there is to gain comes
 first, then the mean of TL_foresight less each peer, paired, with a 95 % interval over systems.
@@ -33,11 +36,14 @@ import numpy as np
 from benchmarks.peers import offline
 from benchmarks.peers.deep import ALGORITHMS, learn_deep
 from benchmarks.peers.sampling import PosteriorSampling, count_tensor
+from benchmarks.peers.skill import learned_skill
 from pastwise._numerics.arrays import FloatArray
 from pastwise._numerics.interval import Interval
 from pastwise.data.counts import TransitionCounts
+from pastwise.evaluation.values import value_until_absorption
 from pastwise.goals.ideal import IdealModel
 from pastwise.goals.utility import Utility
+from pastwise.models.belief import Belief
 from pastwise.report.text import markdown_table
 from pastwise.studies.families import of_group
 from pastwise.studies.icu import icu_settings
@@ -45,6 +51,7 @@ from pastwise.studies.planner_agents import online_scores, registered_agents
 from pastwise.studies.planner_tables import Scores
 from pastwise.studies.planners import Learner, offline_scores, registered_learners
 from pastwise.studies.summary import mean_interval
+from pastwise.studies.systems import KnownSystem
 
 OURS = "TL_foresight"
 REFERENCES = ("TL", "FPD_learn", "clone")
@@ -209,10 +216,40 @@ def run_online(options: argparse.Namespace) -> list[str]:
     return lines + page(scores, ["posterior sampling"], ("past", "family", "records", "epochs"))
 
 
+def run_skill(options: argparse.Namespace) -> list[str]:
+    """Skills of the past that trees predict."""
+    learners = {
+        **registered_learners([OURS, *REFERENCES]),
+        "learned skill": learned_skill(options.skill_systems, options.seed + 1),
+    }
+    scores = offline_scores(
+        learners,
+        families=options.families,
+        systems=options.systems,
+        seed=options.seed,
+        jobs=options.jobs,
+    )
+    lines = [f"## Learned skill: {len(scores.outcomes):,} logs", ""]
+    return lines + page(scores, ["learned skill"], ("past", "family", "records"))
+
+
+def known_values(system: KnownSystem, counts: TransitionCounts, ideal: IdealModel) -> FloatArray:
+    """The actions of the best expected value, if the value of every next state is known: [S, A]."""
+    loop = system.closed_loop(system.best)
+    survival = value_until_absorption(loop, (loop @ system.success)[None], system.terminal)
+    expected = Belief(counts).mean(survival + system.success)[0]
+    return np.asarray(np.eye(system.num_actions)[expected.argmax(axis=-1)])
+
+
 def run_sepsis(options: argparse.Namespace) -> list[str]:
     """Survival after logs of the published expert; the logs are those of the study icu-sepsis."""
     setting = icu_settings()[0]
-    learners = {**registered_learners([OURS, *REFERENCES]), **NUMPY_PEERS, **TREE_PEERS}
+    learners = {
+        **registered_learners([OURS, *REFERENCES]),
+        **NUMPY_PEERS,
+        **TREE_PEERS,
+        "known values": partial(known_values, setting.system),
+    }
     lines = [f"## ICU-Sepsis: survival, {options.sepsis_logs} logs of each size", ""]
     for episodes in options.episodes:
         survival: dict[str, list[float]] = {name: [] for name in learners}
@@ -243,6 +280,7 @@ PARTS: Mapping[str, Callable[[argparse.Namespace], list[str]]] = {
     "trees": run_trees,
     "deep": run_deep,
     "online": run_online,
+    "skill": run_skill,
     "sepsis": run_sepsis,
 }
 
@@ -272,6 +310,7 @@ def main() -> None:
     parser.add_argument("--systems", type=int, default=20, help="of each family, offline")
     parser.add_argument("--tree-systems", type=int, default=2, help="for extra trees")
     parser.add_argument("--online-systems", type=int, default=4, help="for acting and learning")
+    parser.add_argument("--skill-systems", type=int, default=12, help="to learn the skill from")
     parser.add_argument("--deep-systems", type=int, default=2, help="for d3rlpy")
     parser.add_argument(
         "--deep-families", nargs="+", default=["forest", "river swim", "combination lock"]

@@ -249,7 +249,7 @@ class TLForesight:
 
         # The best rule, and what the past and the time left make of uncertain actions.
         value = task.best_value()
-        standing = _Standing.of(task, past, value, memory.observed)
+        standing = Standing.of(task, past, value, memory.observed)
         skill = self._skill_of(standing, self.credit)
         deviations_added = self._optimism(task, self._skill_of(standing), memory.observed)
         is_over = memory.observed >= self.epochs
@@ -313,9 +313,9 @@ class TLForesight:
         self, task: Task, past: Past, best_value: FloatArray, observed: int = 0
     ) -> FloatArray:
         """How good the past was for today's goal, with the credit of a short log: [N]."""
-        return self._skill_of(_Standing.of(task, past, best_value, observed), self.credit)
+        return self._skill_of(Standing.of(task, past, best_value, observed), self.credit)
 
-    def _skill_of(self, standing: _Standing, credit: float = 0.0) -> FloatArray:
+    def _skill_of(self, standing: Standing, credit: float = 0.0) -> FloatArray:
         """The given skill of the past, or the one that its standing shows with a credit: [N]."""
         if self.past_skill is None:
             return standing.skill(credit)
@@ -357,7 +357,7 @@ class TLForesight:
 
 
 @dataclass(frozen=True, eq=False)
-class _Standing:
+class Standing:
     """The past between random actions and the best rule, from the states that it visited.
 
     Attributes
@@ -375,7 +375,7 @@ class _Standing:
     has_records: BoolArray
 
     @classmethod
-    def of(cls, task: Task, past: Past, best_value: FloatArray, observed: int) -> _Standing:
+    def of(cls, task: Task, past: Past, best_value: FloatArray, observed: int) -> Standing:
         """The standing after so many records were observed since the past log."""
 
         def from_visits(value: FloatArray) -> FloatArray:
