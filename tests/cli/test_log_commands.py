@@ -24,7 +24,7 @@ import pytest
 from pastwise import Columns, Goal, TransferLearner, load
 from pastwise.cli.main import cli
 from pastwise.data.bins import Bins
-from pastwise.methods import TL
+from pastwise.methods import TL, TLForesight
 from pastwise.policy import file
 from pastwise.report.terminal import progress
 from tests.helpers.command import Shell, shell_of
@@ -549,6 +549,13 @@ def test_retarget_is_learning_anew(shell: Shell, policy: str) -> None:
     assert shown.code == 0
     assert "be in warm" in shown.out
     assert load(policy).rule_.to_dict() == policy_of(Goal(prefer={"warm": 1}))
+
+
+def test_skill_of_the_past_is_that_for_one_goal(shell: Shell) -> None:
+    learned(shell, "--prefer", "warm", "--param", "past_skill=1", "-o", "skilled.safetensors")
+    assert load("skilled.safetensors").method_ == TLForesight(past_skill=1)
+    shell("retarget", "skilled.safetensors", "--prefer", "cold", "-o", "cold.safetensors")
+    assert load("cold.safetensors").method_ == TLForesight()
 
 
 def test_retarget_needs_a_goal_and_a_place(shell: Shell, policy: str) -> None:

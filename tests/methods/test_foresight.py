@@ -460,6 +460,14 @@ def test_a_given_skill_takes_the_place_of_the_inferred_one() -> None:
     assert often[0] < 0.3 < often[1] < 0.7 < often[2]
 
 
+def test_a_given_skill_does_not_keep_from_exploring_what_the_log_does_not_show() -> None:
+    """The past took action 0 only and never came to the wanted state 0."""
+    counts = counts_of_list([(1, 0, 2), (2, 0, 1)] * 10, 3, 2)
+    plan = TLForesight(epochs=100, past_skill=1.0)
+    optimism = plan.plan(plan.start(counts, GOOD)).parts["optimism"]
+    assert (optimism[1:, 1] > 0).all()
+
+
 # Ends that are worth nothing, and walls.
 
 

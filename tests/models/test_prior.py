@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import log
@@ -14,7 +15,7 @@ from pastwise._numerics.arrays import FloatArray
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Transitions
 from pastwise.data.space import Space
-from pastwise.models.prior import MOVE, Places, RowPrior, Tables
+from pastwise.models.prior import FACTORS, MOVE, Places, RowPrior, Tables
 from tests.helpers.oracles import Record, counts_of, counts_of_list, log_of, random_log
 from tests.helpers.posteriors import (
     batch_of,
@@ -309,3 +310,30 @@ def test_a_row_without_records_has_the_mass_of_all_rows() -> None:
     is_empty = places.records == 0
     np.testing.assert_array_equal(mass[is_empty], prior.mass[0])
     assert (mass[~is_empty] != prior.mass[0]).any()
+
+
+@pytest.mark.parametrize("states", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_a_row_whose_records_have_no_weight_has_the_mass_of_all_rows(
+    states: tuple[int, int, int],
+) -> None:
+    """As after a long decay; in any place among the rows."""
+    first, second, faded = states
+    records = log_of([(first, 0, second), (second, 1, first), (faded, 1, second)])
+    spaces = (Space.of_size(3), Space.of_size(2))
+    counts = TransitionCounts.from_records(*records, *spaces, weight=[1.0, 1.0, 1e-310])
+    counts = replace(counts, weight=np.where(counts.weight < 1e-300, 0.0, counts.weight))
+    prior = RowPrior.of(counts)
+    mass = prior.mass_of_rows(Places(counts))[0]
+    assert mass[faded, 1] == prior.mass[0]
+    assert np.isfinite(mass).all()
+
+
+def test_masses_of_rows_with_very_many_records_are_exact() -> None:
+    """The mass of a row lies between the smallest and the largest factor, whatever its weight."""
+    records = log_of([(0, 0, 1), (1, 0, 0), (1, 0, 1), (2, 0, 0)])
+    spaces = (Space.of_size(3), Space.of_size(1))
+    counts = TransitionCounts.from_records(*records, *spaces, weight=[1e17, 2e17, 1e17, 5.0])
+    prior = RowPrior.of(counts)
+    ratio = prior.mass_of_rows(Places(counts))[0] / prior.mass[0]
+    assert (ratio >= FACTORS[0]).all()
+    assert (ratio <= FACTORS[-1]).all()

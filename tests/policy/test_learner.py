@@ -29,7 +29,7 @@ from pastwise import (
 from pastwise.data.bins import Bins
 from pastwise.data.space import Label
 from pastwise.errors import ParameterError, PastwiseError
-from pastwise.methods import TL, FPDLearn, TLExplore
+from pastwise.methods import TL, FPDLearn, TLExplore, TLForesight
 from pastwise.policy.advice import WEAK
 from pastwise.policy.support import SupportOfState
 from pastwise.theory.similarity import kl_divergence, plain_similarity
@@ -229,6 +229,14 @@ def test_retargeting_may_change_the_method() -> None:
     other = fitted().retarget(cold, method="FPD_learn")
     assert same(other, fitted(goal=cold, method=FPDLearn()))
     assert other.retarget(MILD).method_ == FPDLearn()
+
+
+def test_retargeting_leaves_out_the_skill_that_the_past_had_for_the_former_goal() -> None:
+    cold = Goal(prefer={"cold": 1})
+    learner = fitted(method=TLForesight(past_skill=1.0, example=2.0))
+    assert learner.retarget(cold).method_ == TLForesight(example=2.0)
+    kept = TLForesight(past_skill=0.5)
+    assert learner.retarget(cold, method=kept).method_ == kept
 
 
 def test_retargeting_does_not_forget_observations() -> None:

@@ -474,19 +474,20 @@ class MethodOptions:
 
 @dataclass(frozen=True)
 class OtherMethodOptions:
-    """How to learn anew; by default as before."""
+    """How to learn for another goal; by default as before."""
 
     method: str | None = _method_field("How to learn; by default the policy's own method.")
     parameters: tuple[str, ...] = _parameters_field()
 
     def create(self, present: AnyMethod) -> AnyMethod:
         """The named method, or the present one with some hyper-parameters replaced."""
+        from pastwise.methods.base import for_another_goal
         from pastwise.methods.registry import create, with_parameters
 
         parameters = _parse_parameters(self.parameters)
         if self.method is not None:
             return create(self.method, **parameters)
-        return with_parameters(present, **parameters)
+        return with_parameters(for_another_goal(present), **parameters)
 
 
 def _parse_parameters(texts: Iterable[str]) -> dict[str, float]:

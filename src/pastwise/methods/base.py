@@ -37,6 +37,10 @@ EPOCHS = "epochs"
 """Name of the hyper-parameter that says how many epochs there are still to act in; 0 for acting
 from a log alone."""
 
+PAST_SKILL = "past_skill"
+"""Name of the hyper-parameter that says how good the past was for the goal; None where a method is
+to infer it."""
+
 RECORDS = "records"
 """Name of the part of a plan that the records of the log carry."""
 
@@ -111,8 +115,8 @@ class Method(Protocol[Memory]):
     More attributes are optional: ``similarity``, if the method has a similarity of its own, by
     which a policy then measures its support; ``live_rows(plan, ideal)``, which returns
     `LiveRows` that are quicker than the general ones, or `StoredRows`, which a snapshot can hold;
-    and a hyper-parameter `EPOCHS`, if the method explores as long as there is time to profit from
-    what it finds.
+    a hyper-parameter `EPOCHS`, if the method explores as long as there is time to profit from what
+    it finds; and a hyper-parameter `PAST_SKILL`, if the skill of the past can be given to it.
     """
 
     name: ClassVar[str]
@@ -159,6 +163,14 @@ def acting_for(method: AnyMethod, epochs: int) -> AnyMethod:
         return method
     acting: AnyMethod = replace(cast(Any, method), **{EPOCHS: epochs})
     return acting
+
+
+def for_another_goal(method: AnyMethod) -> AnyMethod:
+    """The method without the skill of the past, which is known for the former goal only."""
+    if getattr(method, PAST_SKILL, None) is None:
+        return method
+    other: AnyMethod = replace(cast(Any, method), **{PAST_SKILL: None})
+    return other
 
 
 class LiveRows(Protocol):

@@ -31,7 +31,7 @@ the whole log, as far as the log supports it. A plan on it has three steps.
 From a log alone (``epochs = 0``) nothing more is added. With ``epochs`` left to act and learn in,
 uncertain actions are tried, as far as there is time to profit: ``optimism`` times the deviation
 counts for an action, times the square root of the share of it that could still be resolved if the
-epochs were spread over all rows, and the less the more skill the past had. The temperature is 0
+epochs were spread over all rows, and the less the more skill the log shows. The temperature is 0
 then: what the rule observes gets it out of a state that holds it. Where only the end of an episode
 pays, optimism does not add up over epochs: the episode would never end.
 """
@@ -65,6 +65,9 @@ from pastwise.theory.planning import MOST_ROUNDS, SMALLEST_DEVIATION, RowValues,
 
 DIRECT_ROUNDS = 5
 """Rounds of rule and value before rules are averaged; most plans have settled by then."""
+
+TIE = 1e-8
+"""Indices that differ by much less than this, relative to the largest value, differ by rounding."""
 
 LARGEST_DISCOUNT = 0.999999999
 """Values grow with 1 / (1 - discount); beyond this they leave too few digits for differences."""
@@ -156,7 +159,8 @@ class TLForesight:
         Weight of the example of a skilled past: deviations for each unit of its preference.
     past_skill : float, optional
         How good the past was for today's goal, where that is known: 1 for experts who had the same
-        goal, 0 for random actions, -1 for the opposite goal. By default it is inferred.
+        goal, 0 for random actions, -1 for the opposite goal. By default it is inferred. Exploring
+        goes by what the log shows, not by what is given.
     credit : float
         Standard errors of the log's mean utility that the past is credited with, so that a short
         log is not judged unskilled by chance.
@@ -250,8 +254,8 @@ class TLForesight:
         # The best rule, and what the past and the time left make of uncertain actions.
         value = task.best_value()
         standing = Standing.of(task, past, value, memory.observed)
-        skill = self._skill_of(standing, self.credit)
-        deviations_added = self._optimism(task, self._skill_of(standing), memory.observed)
+        skill = self._skill_of(standing)
+        deviations_added = self._optimism(task, standing.skill(), memory.observed)
         is_over = memory.observed >= self.epochs
         temperature = self.temperature / task.uniform.shape[-1] if is_over else 0.0
         rule = task.uniform
@@ -313,12 +317,12 @@ class TLForesight:
         self, task: Task, past: Past, best_value: FloatArray, observed: int = 0
     ) -> FloatArray:
         """How good the past was for today's goal, with the credit of a short log: [N]."""
-        return self._skill_of(Standing.of(task, past, best_value, observed), self.credit)
+        return self._skill_of(Standing.of(task, past, best_value, observed))
 
-    def _skill_of(self, standing: Standing, credit: float = 0.0) -> FloatArray:
-        """The given skill of the past, or the one that its standing shows with a credit: [N]."""
+    def _skill_of(self, standing: Standing) -> FloatArray:
+        """The given skill of the past, or the one that its standing shows with the credit: [N]."""
         if self.past_skill is None:
-            return standing.skill(credit)
+            return standing.skill(self.credit)
         return np.full(len(standing.gain), float(self.past_skill))
 
     def _optimism(self, task: Task, skill: FloatArray, observed: int) -> FloatArray | float:
@@ -423,5 +427,6 @@ def _choose(
     best = index.argmax(axis=-1)[..., None]
     behind = np.take_along_axis(index, best, axis=-1) - index
     variance = deviation**2 + np.take_along_axis(deviation, best, axis=-1) ** 2
-    scale = temperature * np.sqrt(variance) + SMALLEST_DEVIATION
+    rounding = TIE * np.abs(np.where(is_allowed, index, 0.0)).max(axis=(1, 2), keepdims=True)
+    scale = temperature * np.sqrt(variance) + rounding + SMALLEST_DEVIATION
     return normalise(np.exp(-behind / scale))

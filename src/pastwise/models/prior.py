@@ -197,11 +197,10 @@ class RowPrior:
         of_factors = _Cells.of(sample, self.mass).of_factors(self)
         factor = _posterior(of_factors, self.factors.T[:, sample.row_system])
 
-        # The mass with the same mean row.
-        records = sample.row_records
+        # The mass with the same mean row, in a form that does not cancel where records are many.
         masses = FACTORS[:, None] * self.mass[sample.row_system]
-        own_share = (factor / (records + masses)).sum(axis=0)
-        mass[sample.rows] = np.maximum(1 / own_share - records, SMALLEST)
+        share = factor / (sample.row_records + masses)
+        mass[sample.rows] = (share * masses).sum(axis=0) / share.sum(axis=0)
         return mass.reshape(shape)
 
     def where(self, is_chosen: BoolArray, other: RowPrior) -> RowPrior:
@@ -419,13 +418,17 @@ class _Sample:
 
     @classmethod
     def of(cls, places: Places, most_cells: int | None = None) -> _Sample:
-        """Every so many rows, where a log has more cells than the most; otherwise all rows."""
+        """Every so many rows, where a log has more cells than the most; otherwise all rows.
+
+        Rows whose records have no weight, as after a long decay, are left out.
+        """
         counts = places.counts
         rows_per_system = places.num_states * places.num_actions
         cells = np.bincount(counts.batch, minlength=places.num_systems)
         stride = np.ones_like(cells) if most_cells is None else -(-cells // most_cells)
         stride = np.maximum(1, stride)
-        cell = np.flatnonzero(counts.row % rows_per_system % stride[counts.batch] == 0)
+        is_chosen = counts.row % rows_per_system % stride[counts.batch] == 0
+        cell = np.flatnonzero(is_chosen & (places.records[counts.row] > 0))
         rows = np.flatnonzero(places.records)
         rows = rows[rows % rows_per_system % stride[rows // rows_per_system] == 0]
         led, step = _leading_steps(places.arrival, counts.state[cell], counts.next_state[cell])

@@ -55,7 +55,7 @@ from pastwise.logs.columns import Columns
 from pastwise.logs.findings import Finding, counted
 from pastwise.logs.outcomes import follows
 from pastwise.logs.rows import Row
-from pastwise.methods.base import RECORDS, VALUE, AnyMethod
+from pastwise.methods.base import RECORDS, VALUE, AnyMethod, for_another_goal
 from pastwise.methods.registry import ALTERNATIVES, DEFAULT, create
 from pastwise.policy.advice import Basis
 from pastwise.policy.decisions import Decisions, decisions_for, in_library_of, label_array
@@ -430,7 +430,8 @@ class TransferLearner:
         ----------
         goal : Goal
         method : name or method, optional
-            By default the learner's own.
+            By default the learner's own. A skill of the past that was given to it is left out,
+            since it was that for the former goal.
         log : optional
             The log that was learned from, where it is still at hand. It is counted again, with
             finer states, if a condition of the goal lies within a state. Records that were
@@ -445,7 +446,7 @@ class TransferLearner:
         settings = policy.settings
         other = TransferLearner(
             goal,
-            method=method or settings.method,
+            method=method or for_another_goal(settings.method),
             past_goals=settings.past_goals,
             divergence=settings.divergence,
             on_unseen=settings.on_unseen,
