@@ -8,6 +8,7 @@ and the best rule, with which error, and how long and how varied it is.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,13 +65,15 @@ class LearnedSkill:
         return method.plan(method.start(counts, ideal)).rule
 
 
-def learned_skill(systems: int, seed: int) -> LearnedSkill:
-    """Trees that were fitted to logs of the families to choose on."""
+def learned_skill(
+    systems: int, seed: int, families: Sequence[str] = of_group("chosen", "planners")
+) -> LearnedSkill:
+    """Trees that were fitted to logs of some families, by default those to choose on."""
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     shown = []
     skills = []
-    for place in places(of_group("chosen", "planners"), PASTS, systems, seed):
+    for place in places(families, PASTS, systems, seed):
         system = place.system()
         ideal = ideal_of(system)
         for past in PASTS:

@@ -18,7 +18,7 @@ the whole log, as far as the log supports it. A plan on it has three steps.
    Its prior mean is ``example`` times the *skill* of the past: the value of the logged
    behaviour on the scale from random actions (0) to the best rule (1). After a past that was worse
    than random the skill is negative, and the plan avoids what was done often. A short log hardly
-   shows the skill of its past; who knows it, gives it as ``past_skill``. The more records a row
+   shows the skill of its past; give it as ``past_skill`` where you know it. The more records a row
    has, the smaller is its deviation, and the less the example matters.
 3. *Rule.* Actions whose index, value plus example, is close to the best are taken as well:
 
