@@ -218,7 +218,7 @@ def run_online(options: argparse.Namespace) -> list[str]:
 
 def run_skill(options: argparse.Namespace) -> list[str]:
     """Skills of the past that trees predict."""
-    learners = {
+    learners: dict[str, Learner] = {
         **registered_learners([OURS, *REFERENCES]),
         "learned skill": learned_skill(options.skill_systems, options.seed + 1),
     }
@@ -244,7 +244,7 @@ def known_values(system: KnownSystem, counts: TransitionCounts, ideal: IdealMode
 def run_sepsis(options: argparse.Namespace) -> list[str]:
     """Survival after logs of the published expert; the logs are those of the study icu-sepsis."""
     setting = icu_settings()[0]
-    learners = {
+    learners: dict[str, Learner] = {
         **registered_learners([OURS, *REFERENCES]),
         **NUMPY_PEERS,
         **TREE_PEERS,
