@@ -12,7 +12,7 @@ Run it from the root of the repository: ``python -m benchmarks.peers.planners``.
 `online`
     Posterior sampling that acts and learns.
 `skill`
-    TL_foresight with a skill of the past that trees predict (`skill`), or that is given.
+    TL_foresight with a skill of the past that trees predict (`skill`).
 `sepsis`
     Survival under the rules learned from logs of the ICU-Sepsis expert. *Known values* knows the
     value of every next state under the best rule, and has the rows of TL_foresight's posterior.
@@ -138,16 +138,21 @@ def shown(interval: Interval) -> str:
 # The parts.
 
 
-def run_offline(options: argparse.Namespace) -> list[str]:
-    """Learners in plain NumPy."""
-    learners = {**registered_learners([OURS, *REFERENCES]), **NUMPY_PEERS}
-    scores = offline_scores(
+def scores_of(learners: Mapping[str, Learner], options: argparse.Namespace) -> Scores:
+    """Learners on logs of all pasts and lengths."""
+    return offline_scores(
         learners,
         families=options.families,
         systems=options.systems,
         seed=options.seed,
         jobs=options.jobs,
     )
+
+
+def run_offline(options: argparse.Namespace) -> list[str]:
+    """Learners in plain NumPy."""
+    learners = {**registered_learners([OURS, *REFERENCES]), **NUMPY_PEERS}
+    scores = scores_of(learners, options)
     lines = [f"## From logs alone: {len(scores.outcomes):,} logs", ""]
     lines += page(scores, list(NUMPY_PEERS), ("past", "family", "records"))
     if options.cells:
@@ -222,13 +227,7 @@ def run_skill(options: argparse.Namespace) -> list[str]:
         **registered_learners([OURS, *REFERENCES]),
         "learned skill": learned_skill(options.skill_systems, options.seed + 1),
     }
-    scores = offline_scores(
-        learners,
-        families=options.families,
-        systems=options.systems,
-        seed=options.seed,
-        jobs=options.jobs,
-    )
+    scores = scores_of(learners, options)
     lines = [f"## Learned skill: {len(scores.outcomes):,} logs", ""]
     return lines + page(scores, ["learned skill"], ("past", "family", "records"))
 

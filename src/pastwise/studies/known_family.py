@@ -40,9 +40,9 @@ from pastwise.models.belief import Belief
 from pastwise.models.dense import DenseModel
 from pastwise.models.prior import RowPrior
 from pastwise.studies.families import FAMILIES
-from pastwise.studies.long_run import LONG_RUN, long_run_values, optimal_rule
+from pastwise.studies.long_run import LONG_RUN, optimal_rule
 from pastwise.studies.planner_tables import SMALLEST_RANGE, Scores
-from pastwise.studies.planner_tasks import SHARPNESS, Place, counts_of, random_rule
+from pastwise.studies.planner_tasks import SHARPNESS, Place, counts_of, reference_values
 from pastwise.studies.planners import Learner, learner_of, offline_part, registered_learners
 from pastwise.studies.synthetic import System, soft_optimal
 
@@ -64,7 +64,7 @@ def systems_of_size(
     for index in count():
         system = FAMILIES[family].system(seed, index)
         if (system.num_states, system.num_actions) == (num_states, num_actions):
-            random, optimum = _values(system)
+            random, optimum = reference_values(system)
             if optimum - random >= SMALLEST_RANGE:
                 yield index, system
 
@@ -74,13 +74,6 @@ def with_actions_permuted(system: System, rng: np.random.Generator) -> System:
     order = rng.permutation(system.num_actions)
     model = DenseModel(system.model.transition[:, :, order])
     return replace(system, model=model, habit=system.habit[order])
-
-
-def _values(system: System) -> tuple[float, float]:
-    """Values of random actions and of the best rule."""
-    rules = np.stack([random_rule(system), optimal_rule(system)])
-    random, optimum = long_run_values(system, rules).tolist()
-    return random, optimum
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +113,7 @@ class Population:
                     raise ParameterError(
                         f"systems of one size differ in their {name}; choose another family"
                     )
-        values = np.array([_values(system) for system in systems])
+        values = np.array([reference_values(system) for system in systems])
         scores = {
             "matched": first.score,
             "opposed": -first.score,

@@ -19,9 +19,9 @@ import numpy as np
 
 from pastwise.methods.foresight import TLForesight
 from pastwise.studies.families import of_group
-from pastwise.studies.long_run import long_run_values, optimal_rule
+from pastwise.studies.long_run import long_run_values
 from pastwise.studies.planner_tables import Scores
-from pastwise.studies.planner_tasks import PASTS, RECORDS, Place, places, random_rule
+from pastwise.studies.planner_tasks import PASTS, RECORDS, Place, places, reference_values
 from pastwise.studies.planners import Learner, learner_of, offline_part, registered_learners
 from pastwise.studies.runner import Part, Runner
 
@@ -69,8 +69,7 @@ def _known_skill_part(
 def skill_of(place: Place, past: str) -> float:
     """Value of a past's rules between random actions (0) and the best rule (1), not below -1."""
     system = place.system()
-    references = np.stack([random_rule(system), optimal_rule(system)])
-    random, optimum = long_run_values(system, references).tolist()
+    random, optimum = reference_values(system)
     logged = float(long_run_values(system, place.rules(system, past)).mean())
     to_gain = max(optimum - random, np.finfo(float).tiny)
     return float(np.clip((logged - random) / to_gain, -1.0, 1.0))

@@ -23,7 +23,7 @@ from pastwise._numerics.streams import Streams
 from pastwise.data.records import Transitions
 from pastwise.methods.base import AnyMethod, acting_for
 from pastwise.studies.families import of_group
-from pastwise.studies.long_run import long_run_values, optimal_rule
+from pastwise.studies.long_run import long_run_values
 from pastwise.studies.planner_tables import Outcome, Scores
 from pastwise.studies.planner_tasks import (
     PASTS,
@@ -32,6 +32,7 @@ from pastwise.studies.planner_tasks import (
     ideal_of,
     places,
     random_rule,
+    reference_values,
 )
 from pastwise.studies.runner import Part, Runner
 from pastwise.studies.synthetic import System
@@ -149,12 +150,9 @@ def _online_part(
     return rows
 
 
-def _reference_values(system: System, epochs: int) -> list[float]:
+def _reference_values(system: System, epochs: int) -> tuple[float, float]:
     """Values of random actions and of the best rule, as those of runs."""
-    rules = np.stack([random_rule(system), optimal_rule(system)])
-    length = system.horizon if system.has_ends else epochs
-    values: list[float] = long_run_values(system, rules, length).tolist()
-    return values
+    return reference_values(system, system.horizon if system.has_ends else epochs)
 
 
 def _stacked(logs: Sequence[Transitions], num_records: int, log_of_run: IntArray) -> Transitions:

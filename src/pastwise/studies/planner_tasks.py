@@ -19,6 +19,7 @@ from pastwise.data.space import Space
 from pastwise.errors import ParameterError
 from pastwise.goals.ideal import IdealModel
 from pastwise.studies.families import FAMILIES
+from pastwise.studies.long_run import LONG_RUN, long_run_values, optimal_rule
 from pastwise.studies.synthetic import System, simulate, soft_optimal
 
 # The past.
@@ -82,6 +83,13 @@ def counts_of(log: Transitions, system: System) -> TransitionCounts:
 def random_rule(system: System) -> FloatArray:
     """Every action with the same probability: [S, A]."""
     return np.full((system.num_states, system.num_actions), 1 / system.num_actions)
+
+
+def reference_values(system: System, epochs: int = LONG_RUN) -> tuple[float, float]:
+    """Values of random actions and of the best rule."""
+    rules = np.stack([random_rule(system), optimal_rule(system)])
+    random, optimum = long_run_values(system, rules, epochs).tolist()
+    return random, optimum
 
 
 # A system with the random numbers of what happens in it.

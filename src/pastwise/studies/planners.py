@@ -44,7 +44,7 @@ from pastwise.errors import ParameterError
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods.base import AnyMethod
 from pastwise.studies.families import of_group
-from pastwise.studies.long_run import long_run_values, optimal_rule
+from pastwise.studies.long_run import long_run_values
 from pastwise.studies.planner_agents import EPOCHS, ONLINE_RECORDS, online_parts, registered_agents
 from pastwise.studies.planner_tables import OTHERS, Comparison, Outcome, Scores
 from pastwise.studies.planner_tasks import (
@@ -54,7 +54,7 @@ from pastwise.studies.planner_tasks import (
     counts_of,
     ideal_of,
     places,
-    random_rule,
+    reference_values,
 )
 from pastwise.studies.runner import Part, Runner
 
@@ -141,8 +141,7 @@ def offline_part(
     """Outcomes of one system, as plain values."""
     system = place.system()
     ideal = ideal_of(system)
-    references = np.stack([random_rule(system), optimal_rule(system)])
-    random, optimum = long_run_values(system, references).tolist()
+    random, optimum = reference_values(system)
 
     rows = []
     for past in pasts:
