@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -281,6 +282,38 @@ def test_staged_failure_leaves_what_others_wrote_meanwhile(tmp_path: Path) -> No
     with pytest.raises(RuntimeError, match="no"):
         fail()
     assert [path.name for path in new.iterdir()] == ["theirs"]
+
+
+def interrupt_after(calls: int) -> None:
+    """Ctrl-C where the next function is called after so many more calls."""
+    left = calls
+
+    def count(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal left
+        left -= event in ("call", "c_call")
+        if left < 0:
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    sys.setprofile(count)
+
+
+def test_staged_leaves_nothing_behind_if_ctrl_c_comes_at_any_moment_before_the_work(
+    tmp_path: Path,
+) -> None:
+    moments = 0
+    while moments < 1000:
+        try:
+            interrupt_after(moments)
+            with staged(tmp_path / "new" / "deep"):
+                sys.setprofile(None)
+                break
+        except KeyboardInterrupt:
+            moments += 1
+        finally:
+            sys.setprofile(None)
+        assert list(tmp_path.iterdir()) == []
+    assert 20 < moments < 1000
 
 
 def stage(folder: Path, error: BaseException | None = None) -> None:

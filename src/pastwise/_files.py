@@ -19,7 +19,6 @@ import hashlib
 import os
 import re
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -223,12 +222,16 @@ def staged(directory: Path, owned: Iterable[str] = ()) -> Iterator[Path]:
         If ``directory`` cannot be written to.
     """
     missing = [folder for folder in (directory, *directory.parents) if not folder.exists()]
+    stage = directory / f"{_temporary_prefix()}{uuid4().hex}"
     try:
         directory.mkdir(parents=True, exist_ok=True)
         _remove_remains(directory.resolve())
-        with tempfile.TemporaryDirectory(prefix=_temporary_prefix(), dir=directory) as stage:
-            yield Path(stage)
-            _move_files(Path(stage), directory, owned)
+        try:
+            stage.mkdir(mode=0o700)
+            yield stage
+            _move_files(stage, directory, owned)
+        finally:
+            shutil.rmtree(stage, ignore_errors=True)
     except BaseException as error:
         _remove_empty(missing)
         if isinstance(error, OSError) and _is_about(error, directory):
