@@ -69,6 +69,18 @@ def test_weights_that_overflow_are_refused(weight: Any) -> None:
         TransitionCounts.from_records([0, 1], [0, 0], [1, 1], TWO, TWO, weight)
 
 
+@pytest.mark.parametrize("weight", [1e-155, [1e-170, 1e-160], 1e-300])
+def test_weights_whose_squares_underflow_cannot_be_evened(weight: Any) -> None:
+    counts = TransitionCounts.from_records([0, 1], [0, 0], [1, 1], TWO, TWO, weight)
+    with pytest.raises(ParameterError, match="too small for a number; divide all weights"):
+        counts.evenly_weighted()
+
+
+def test_small_weights_are_evened_like_others() -> None:
+    counts = TransitionCounts.from_records([0, 1], [0, 0], [1, 1], TWO, TWO, 1e-150)
+    assert counts.evenly_weighted().weight.tolist() == pytest.approx([1, 1])
+
+
 def test_weights_that_overflow_when_logs_are_added_are_refused() -> None:
     heavy = TransitionCounts.from_records([0], [0], [1], TWO, TWO, 1e154)
     with pytest.raises(ParameterError, match="too large for a number"):

@@ -550,10 +550,17 @@ class TransitionCounts:
         """The counts in units of a typical record.
 
         Each log's total weight becomes its effective number of records,
-        ``(sum w)^2 / sum w^2``: with equal weights, the number of records.
+        ``(sum w)^2 / sum w^2``: with equal weights, the number of records. Weights that have
+        decayed to next to nothing stay next to nothing.
         """
         total = self.sum_by_system(self.weight)
         total_squared = self.sum_by_system(self.weight_squared)
+        is_lost = (total > 0) & (total_squared < np.finfo(float).tiny)
+        if self.decay is None and is_lost.any():
+            raise ParameterError(
+                "the squares of the weights are too small for a number; "
+                "divide all weights by the largest"
+            )
         factor = total / np.where(total_squared > 0, total_squared, 1.0)
         return self.scale(factor.ravel()[self.batch])
 
