@@ -749,7 +749,7 @@ def test_batch_of_runs_that_start_from_nothing_is_each_run_alone() -> None:
         ({"past_skill": 1.5}, "past_skill must be a number from -1 to 1, not 1.5"),
         ({"credit": float("nan")}, "credit must be a number from 0"),
         ({"optimism": float("inf")}, "optimism must be a number from 0"),
-        ({"discount": 1.0}, "discount must be a number from 0 to 0.999999999, not 1.0"),
+        ({"discount": 1.0}, "discount must be a number from 0 to 0.99999, not 1.0"),
         ({"discount": -0.1}, "discount must be a number from 0"),
     ],
 )

@@ -15,7 +15,7 @@ from pastwise._numerics.arrays import FloatArray
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Transitions
 from pastwise.data.space import Space
-from pastwise.models.prior import FACTORS, MOVE, Places, RowPrior, Tables
+from pastwise.models.prior import ENTERED, FACTORS, MOVE, Places, RowPrior, Tables
 from tests.helpers.oracles import Record, counts_of, counts_of_list, log_of, random_log
 from tests.helpers.posteriors import (
     batch_of,
@@ -27,11 +27,14 @@ from tests.helpers.posteriors import (
 
 S, A = 4, 3
 
-START = RowPrior(mass=np.ones(1), pull=np.full(1, 1e5), shares=np.full((1, 3), 1 / 3))
-"""Where inference starts."""
-
 POOLED_BEFORE = 10.0
 """Tables that pools led to beforehand."""
+
+LED_BEFORE = np.array([1.0, 0.1, 1.0])
+"""Tables that each pool led to beforehand."""
+
+START = RowPrior(mass=np.ones(1), pull=np.full(1, 1e5), shares=LED_BEFORE[None] / 2.1)
+"""Where inference starts."""
 
 
 def likelihood(counts: TransitionCounts, prior: RowPrior) -> float:
@@ -150,7 +153,7 @@ def score(counts: TransitionCounts, prior: RowPrior) -> float:
     """Ln of what the inferred prior maximises: the likelihood with its three weak priors."""
     mass = float(prior.mass[0])
     pull = float(prior.pull[0])
-    of_shares = float(np.log(prior.shares[0]).sum())
+    of_shares = float(LED_BEFORE @ np.log(prior.shares[0]))
     of_pull = POOLED_BEFORE * log(pull / (1 + pull))
     return likelihood(counts, prior) + log(mass / (1 + mass) ** 2) + of_shares + of_pull
 
@@ -229,6 +232,18 @@ def test_moves_count_where_states_are_in_order_and_not_where_they_are_shuffled(
     assert in_order.shares[0, MOVE] > 0.7
     assert out_of_order.shares[0, MOVE] < 0.35
     assert in_order.shares[0, MOVE] > 2 * out_of_order.shares[0, MOVE]
+
+
+@pytest.mark.parametrize("records", [5, 20])
+def test_rows_borrow_from_where_records_lead_only_if_they_lead_to_the_same_states(
+    records: int,
+) -> None:
+    """The same distribution in all rows, which prefers some states or none."""
+    skewed = np.random.default_rng(3).dirichlet(np.full(12, 0.3))
+    for distribution, low, high in ((skewed, 0.8, 1.0), (np.full(12, 1 / 12), 0.0, 0.2)):
+        rows = np.broadcast_to(distribution, (12, 3, 12))
+        prior = RowPrior.of(sampled_rows(rows, 1e6, records))
+        assert low < prior.shares[0, ENTERED] < high
 
 
 @pytest.mark.parametrize("name", [*LOGS, "empty"])

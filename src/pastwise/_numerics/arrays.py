@@ -100,6 +100,12 @@ def group_sum(group: IntArray, values: ArrayLike, size: int) -> FloatArray:
     return sums.astype(np.float64, copy=False)
 
 
+def group_sums(group: IntArray, values: FloatArray, size: int) -> FloatArray:
+    """`group_sum` of each line of values, in one call: [k, n] -> [k, size]."""
+    place = group + size * np.arange(len(values))[:, None]
+    return group_sum(place.ravel(), values.ravel(), size * len(values)).reshape(-1, size)
+
+
 def distinct(values: IntArray, size: int) -> tuple[IntArray, IntArray]:
     """The values of 0, ..., size - 1 that occur, ascending, and each value's place among them."""
     # Few values of a large range are sorted; otherwise a table of the range is faster.

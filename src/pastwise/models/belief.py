@@ -1,8 +1,7 @@
 """Dirichlet posterior of the transitions: expectations and closed loops, for systems of any size.
 
 The row of a state and an action has a Dirichlet posterior, made of its records and of a prior whose
-mass m and mean are inferred from the log (`prior`): the hierarchy that evaluation samples from, in
-closed form. The mean row is
+mass m and mean are inferred from the log (`prior`). The mean row is
 
     (records + m * prior mean) / (number of records + m).
 
