@@ -288,10 +288,11 @@ def test_episodes_and_times_tell_the_next_state(shell: Shell) -> None:
         *("1,1,cold,heat", "1,2,mild,wait", "1,4,mild,wait", "2,9,cold,wait", "2,10,cold,heat"),
     )
     columns = ["--state", "room", "--action", "did", "--episode", "day", "--time", "hour"]
-    content = learned(shell, "--prefer", "mild", log=log, columns=columns)
+    options = ["--prefer", "mild", "--method", "TL"]
+    content = learned(shell, *options, log=log, columns=columns)
     assert [row["records"] for row in content["support"].values()] == [2, 1]
     assert content["warnings"] == []
-    content = learned(shell, "--prefer", "mild", "--max-gap", "1", log=log, columns=columns)
+    content = learned(shell, *options, "--max-gap", "1", log=log, columns=columns)
     assert [row["records"] for row in content["support"].values()] == [2, 0]
     assert "max_gap" in content["warnings"][0]
 
@@ -598,6 +599,8 @@ def test_update_knows_the_bins(shell: Shell) -> None:
         shell,
         "--prefer",
         "< 6",
+        "--method",
+        "TL",
         "--bins",
         "temp=2",
         "-o",

@@ -62,6 +62,7 @@ from pastwise.policy.decisions import Decisions, decisions_for, in_library_of, l
 from pastwise.policy.explanation import Explanation
 from pastwise.policy.file import load_policy, save_policy
 from pastwise.policy.live import LivePolicy
+from pastwise.policy.past import PastDependence
 from pastwise.policy.pictures import rule_html
 from pastwise.policy.records import dated, one_record
 from pastwise.policy.rule import Rule, known_index
@@ -724,6 +725,21 @@ class TransferLearner:
             counts.terminal,
             episodes=None if visits is None else visits.by_state,
             unit=None if policy.episodes is None else policy.episodes.unit,
+        )
+
+    def past_dependence(self) -> PastDependence | None:
+        """How much the rule depends on how good the past was.
+
+        Where it matters, find out who left the log and give ``TLForesight(past_skill=...)``. None
+        where the method does not infer how good it was, and above 1,000 states, where it would take
+        long.
+        """
+        policy = self._fitted
+        return PastDependence.of(
+            policy.settings.method,
+            policy.counts_to_learn_from(),
+            policy.ideal,
+            policy.plan().rule,
         )
 
     def _prior(self) -> FloatArray:

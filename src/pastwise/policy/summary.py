@@ -182,7 +182,8 @@ class PolicySummary:
     support : Support
         What the rule of each state rests on.
     warnings : tuple of str
-        What was odd in the log, and states whose rule rests on too little.
+        What was odd in the log, what should be known of the past, and states whose rule rests on
+        too little.
     verdict : QuickVerdict, optional
         Whether the rule is better than what was done.
     """
@@ -201,6 +202,8 @@ class PolicySummary:
         warnings = [finding.message for finding in learner.findings_]
         if not learner.serves_goal_:
             warnings.append(NOTHING_SERVES)
+        elif (dependence := learner.past_dependence()) is not None and dependence.matters:
+            warnings.append(dependence.sentence)
         warnings += support.warnings(by_similarity=learner.rests_on_similarity_)
         return cls(
             goal=learner.goal,

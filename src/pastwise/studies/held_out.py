@@ -28,6 +28,7 @@ study also counts the verdicts *by the log*, without them.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -39,7 +40,7 @@ from scipy.special import ndtri
 
 from pastwise._numerics.arrays import FloatArray, IntArray, normalise, sample
 from pastwise._numerics.interval import Interval
-from pastwise.errors import ParameterError
+from pastwise.errors import LogWarning, ParameterError
 from pastwise.evaluation.result import Evaluation
 from pastwise.policy.learner import TransferLearner
 from pastwise.report.text import markdown_table, write_csv
@@ -345,7 +346,9 @@ def split_rows(log: RealLog, study: HeldOutStudy, split: int) -> list[dict[str, 
 
 def _evaluated(log: RealLog, method: str, samples: int) -> tuple[TransferLearner, Evaluation]:
     """A learner fitted on a log, and what it states from it."""
-    learner = TransferLearner(log.goal, method=method).fit(log.table(), **log.columns())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LogWarning)  # the same for every split
+        learner = TransferLearner(log.goal, method=method).fit(log.table(), **log.columns())
     evaluation = learner.evaluate(samples=samples, margin=log.margin)
     if evaluation.samples < samples:
         raise KeyboardInterrupt  # it cut the sampling short
