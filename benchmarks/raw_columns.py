@@ -121,13 +121,16 @@ def pastwise(world: World, table: dict[str, Any], log: Log) -> Learned:
 
 def product_bins(world: World, table: dict[str, Any], log: Log) -> Learned:
     """All combinations of bins of equal frequency."""
-    shares = np.arange(1, world.bins) / world.bins
-    edges = np.quantile(log.values, shares, axis=0)
+    numbers = np.broadcast_to(world.bins, len(world.features))
+    edges = [
+        np.quantile(values, np.arange(1, number) / number)
+        for values, number in zip(log.values.T, numbers, strict=True)
+    ]
 
     def code(values: FloatArray) -> IntArray:
         result = np.zeros(len(values), dtype=np.int64)
-        for i in range(values.shape[1]):
-            result = result * world.bins + np.searchsorted(edges[:, i], values[:, i], side="right")
+        for i, number in enumerate(numbers):
+            result = result * number + np.searchsorted(edges[i], values[:, i], side="right")
         return result
 
     return _plan_on(code, log, len(world.actions))
@@ -255,11 +258,15 @@ def main() -> None:
     parser.add_argument("--learners", nargs="+", choices=learners, default=learners)
     parser.add_argument("--seeds", type=int, default=3, help="logs of each world")
     parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--bins", type=int, nargs="+", help="of each feature, for product bins")
     given = parser.parse_args()
     seeds = range(given.first_seed, given.first_seed + given.seeds)
     rows: list[dict[str, str]] = []
     for world in WORLDS:
         if world.name in given.only:
+            if given.bins and len(given.bins) not in (1, len(world.features)):
+                parser.error(f"--bins takes one number, or {len(world.features)} for {world.name}")
+            world.bins = given.bins or world.bins
             rows += results(world, given.learners, seeds)
     lines = markdown_table(list(rows[0]), [list(row.values()) for row in rows])
     print("\n".join(lines))

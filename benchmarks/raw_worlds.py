@@ -18,7 +18,7 @@ A world makes a log as a table and plays episodes with a policy, which is a func
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -40,14 +40,14 @@ class World(Protocol):
     ----------
     ends : str, optional
         Condition for the end of an episode.
-    bins : int
+    bins : int, or one for each feature
         Bins of equal frequency that a person would cut each feature into.
     """
 
     name: str
     actions: tuple[str, ...]
     goal: pw.Goal
-    bins: int
+    bins: int | Sequence[int]
 
     @property
     def ends(self) -> str | None:
@@ -119,7 +119,7 @@ class Gymnasium:
     actions: tuple[str, ...]
     goal: pw.Goal
     ends: str
-    bins: int
+    bins: int | Sequence[int]
     num_episodes: int
     longest_hold: int
     num_played: int = 50
@@ -216,7 +216,7 @@ class Clinic:
     actions: tuple[str, ...] = ("antibiotic", "fluid", "wait")
     goal: pw.Goal = RECOVER
     ends: str = "infection < 0 or infection >= 10"
-    bins: int = 3
+    bins: int | Sequence[int] = 3
     num_episodes: int = 1500
     num_played: int = 2000
     longest: int = 40
@@ -291,7 +291,7 @@ class Ward:
     actions: tuple[str, ...] = tuple(f"dose {i}" for i in range(25))
     goal: pw.Goal = SURVIVE
     ends: str = "outcome != 0"
-    bins: int = 2
+    bins: int | Sequence[int] = 2
     num_episodes: int = 2000
     num_played: int = 5000
     num_coordinates: int = 6
@@ -391,7 +391,7 @@ class Panel:
     actions: tuple[str, ...] = ("no", "yes")
     goal: pw.Goal = GOOD_WAGE
     ends: str | None = None
-    bins: int = 3
+    bins: int | Sequence[int] = 3
 
     @cached_property
     def _years(self) -> dict[str, Any]:

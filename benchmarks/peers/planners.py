@@ -12,10 +12,12 @@ Run it from the root of the repository: ``python -m benchmarks.peers.planners``.
 `online`
     Posterior sampling that acts and learns.
 `skill`
-    TL_foresight with a skill of the past that trees predict (`skill`).
+    TL_foresight with a skill of the past that trees predict (`skill`): trees of the families to
+    choose on, and, as no user could have them, of other systems of the very families of the table.
 `sepsis`
     Survival under the rules learned from logs of the ICU-Sepsis expert. *Known values* knows the
-    value of every next state under the best rule, and has the rows of TL_foresight's posterior.
+    value of every next state under the best rule, and has the rows of TL_foresight's posterior and
+    the past's example, with several weights.
 
 Every learner gets the same counts and the same goal. The mean share of what there is to gain comes
 first, then the mean of TL_foresight less each peer, paired, with a 95 % interval over systems.
@@ -43,7 +45,7 @@ from pastwise.data.counts import TransitionCounts
 from pastwise.evaluation.values import value_until_absorption
 from pastwise.goals.ideal import IdealModel
 from pastwise.goals.utility import Utility
-from pastwise.models.belief import Belief
+from pastwise.methods.foresight import TLForesight
 from pastwise.report.text import markdown_table
 from pastwise.studies.families import of_group
 from pastwise.studies.icu import icu_settings
@@ -56,6 +58,9 @@ from pastwise.studies.systems import KnownSystem
 OURS = "TL_foresight"
 REFERENCES = ("TL", "FPD_learn", "clone")
 """Other methods of pastwise that the tables show."""
+
+EXAMPLES = (0, 1, 2, 4)
+"""Weights of the example for who knows the values of all next states."""
 
 DEEP_SEEDS = 2
 """Trainings on each log; their mean is reported."""
@@ -226,18 +231,31 @@ def run_skill(options: argparse.Namespace) -> list[str]:
     learners: dict[str, Learner] = {
         **registered_learners([OURS, *REFERENCES]),
         "learned skill": learned_skill(options.skill_systems, options.seed + 1),
+        "learned here": learned_skill(options.skill_systems, options.seed + 1, options.families),
     }
     scores = scores_of(learners, options)
     lines = [f"## Learned skill: {len(scores.outcomes):,} logs", ""]
-    return lines + page(scores, ["learned skill"], ("past", "family", "records"))
+    return lines + page(scores, ["learned skill", "learned here"], ("past", "family", "records"))
 
 
-def known_values(system: KnownSystem, counts: TransitionCounts, ideal: IdealModel) -> FloatArray:
-    """The actions of the best expected value, if the value of every next state is known: [S, A]."""
+def known_values(
+    system: KnownSystem, example: float, counts: TransitionCounts, ideal: IdealModel
+) -> FloatArray:
+    """The actions of the best index, if the value of every next state is known: [S, A].
+
+    The index is that of TL_foresight, with what an example of this weight adds.
+    """
     loop = system.closed_loop(system.best)
     survival = value_until_absorption(loop, (loop @ system.success)[None], system.terminal)
-    expected = Belief(counts).mean(survival + system.success)[0]
-    return np.asarray(np.eye(system.num_actions)[expected.argmax(axis=-1)])
+    value = survival + system.success
+
+    # The index, from what TL_foresight starts with.
+    memory = TLForesight().start(counts, ideal)
+    belief = memory.belief
+    expected = belief.mean(value)
+    variance = np.maximum(belief.mean(value**2) - expected**2, 0.0) / (belief.weight + 1)
+    index = expected + example * memory.past.preference * np.sqrt(variance)
+    return np.asarray(np.eye(system.num_actions)[index[0].argmax(axis=-1)])
 
 
 def run_sepsis(options: argparse.Namespace) -> list[str]:
@@ -247,7 +265,10 @@ def run_sepsis(options: argparse.Namespace) -> list[str]:
         **registered_learners([OURS, *REFERENCES]),
         **NUMPY_PEERS,
         **TREE_PEERS,
-        "known values": partial(known_values, setting.system),
+        **{
+            f"known values, example {weight:g}": partial(known_values, setting.system, weight)
+            for weight in EXAMPLES
+        },
     }
     lines = [f"## ICU-Sepsis: survival, {options.sepsis_logs} logs of each size", ""]
     for episodes in options.episodes:
