@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import pytest
 from pastwise import methods
 from pastwise.errors import ParameterError
 from pastwise.methods import registry
-from pastwise.methods.registry import Entry, from_settings, to_settings
+from pastwise.methods.registry import Entry, from_settings, text_of, to_settings
 from pastwise.models.dense import DenseModel
 from pastwise.theory.exploration import UCB, EpsilonGreedy, PosteriorSampling
 from pastwise.theory.similarity import normalised_similarity, plain_similarity
@@ -64,6 +65,68 @@ def test_unknown_name_is_refused_with_those_that_are_known(name: str) -> None:
     choice = ", ".join(LEARNING)
     with pytest.raises(ParameterError, match=f"unknown method '{name}'; choose one of {choice}"):
         methods.create(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "method"),
+    [
+        ("TL", methods.TL()),
+        ("TL(prior_count=5)", methods.TL(prior_count=5)),
+        ("TL_foresight(past_skill=-1)", methods.TLForesight(past_skill=-1)),
+        ("TL_foresight(epochs=7, discount=0.99)", methods.TLForesight(epochs=7, discount=0.99)),
+        ("FPD_learn(replay=True)", methods.FPDLearn(replay=True)),
+    ],
+)
+def test_a_method_is_written_as_text_and_read_again(text: str, method: Any) -> None:
+    assert text_of(method) == text
+    assert methods.create(text) == method
+
+
+def test_texts_may_be_written_by_hand() -> None:
+    assert methods.create("TL()") == methods.TL()
+    assert methods.create("TL( prior_count = 5.0 )") == methods.TL(prior_count=5)
+    given = methods.create("TL_foresight(epochs=7, past_skill=None)", discount=0.5)
+    assert given == methods.TLForesight(epochs=7, discount=0.5)
+
+
+def test_tables_and_functions_are_only_shown() -> None:
+    text = text_of(methods.TL(prior_count=np.ones((2, 2, 2)), similarity=plain_similarity))
+    assert text == "TL(prior_count=..., similarity=...)"
+    assert text_of(methods.TL(prior_count=np.float32(2))) == "TL(prior_count=2.0)"
+    with pytest.raises(ParameterError, match=re.escape(f"cannot read the method '{text}'")):
+        methods.create(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "TL(5)",
+        "TL(prior_count=)",
+        "TL(prior_count=5",
+        "TL(prior_count=5)(prior_count=5)",
+        "TL(prior_count='5')",
+        "TL(prior_count=[1, 2])",
+        "TL(prior_count=print(5))",
+        "TL(prior_count=5, prior_count=6)",
+        "TL(**{'prior_count': 5})",
+        "tl.TL(prior_count=5)",
+        "(TL)",
+        "TL\0(prior_count=5)",
+        "TL(prior_count=1e999999)()",
+    ],
+)
+def test_text_that_is_no_method_is_refused(text: str) -> None:
+    with pytest.raises(ParameterError, match=r"cannot read the method|unknown method"):
+        methods.create(text)
+
+
+def test_hyper_parameters_of_a_text_are_checked() -> None:
+    with pytest.raises(ParameterError, match="TL has no hyper-parameter 'prior'; choose one of"):
+        methods.create("TL(prior=5)")
+    with pytest.raises(ParameterError, match="past_skill must be a number from -1 to 1"):
+        methods.create("TL_foresight(past_skill=2)")
+    with pytest.raises(ParameterError, match="unknown method 'SARSA'"):
+        methods.create("SARSA(epochs=3)")
 
 
 def test_unknown_hyper_parameter_is_refused_with_those_that_are_known() -> None:

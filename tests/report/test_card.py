@@ -56,6 +56,19 @@ def test_a_card_says_what_the_policy_rests_on() -> None:
     assert json.loads(json.dumps(card.to_dict()))["verdict"]["sentence"] == card.verdict.sentence
 
 
+def test_a_card_says_what_was_said_of_the_past() -> None:
+    known = learner().retarget(learner().goal, pw.methods.TLForesight(past_skill=1))
+    card = PolicyCard.of(known)
+    assert sum("how good the past was for this goal: 1," in limit for limit in card.limits) == 1
+    assert "method='TL_foresight(past_skill=1)'" in card.making["Python"]
+    again = learner().retarget(learner().goal, "TL_foresight(past_skill=1)")
+    assert again.rule_ == known.rule_
+
+    inferred = PolicyCard.of(learner().retarget(learner().goal, "TL_foresight"))
+    assert not any("said how good the past was" in limit for limit in inferred.limits)
+    assert "method='TL_foresight'" in inferred.making["Python"]
+
+
 def test_a_page_is_well_formed_and_runs_nothing() -> None:
     card = PolicyCard.of(learner(), title=EVIL)
     page = card_html(card)

@@ -15,6 +15,7 @@ method needs. Another distribution adds methods by an entry point of the group
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -32,6 +33,9 @@ Class = TypeVar("Class", bound=type)
 
 JSON = Any
 """Plain values: numbers, text, None, and lists and dictionaries of them."""
+
+PlainValue = float | bool | None
+"""What a hyper-parameter in a text may be."""
 
 DEFAULT = "TL_foresight"
 """Name of the method that learns where none is named; ``"TL"`` is the paper's."""
@@ -122,14 +126,19 @@ def colour(name: str) -> str:
     return entries()[name].colour
 
 
-def create(name: str, /, **hyper_parameters: Any) -> AnyMethod:
+def create(text: str, /, **hyper_parameters: Any) -> AnyMethod:
     """A method by its name, with some of its hyper-parameters.
+
+    Hyper-parameters may also stand in the text, as `text_of` writes them.
 
     Examples
     --------
     >>> create("TL", prior_count=5.0).prior_count
     5.0
+    >>> create("TL(prior_count=5.0)").prior_count
+    5.0
     """
+    name, written = _name_and_parameters(text)
     entry = entries().get(name)
     if entry is not None and not entry.learns:
         raise ParameterError(
@@ -139,12 +148,42 @@ def create(name: str, /, **hyper_parameters: Any) -> AnyMethod:
     if entry is None:
         raise ParameterError(f"unknown method {name!r}; choose one of {', '.join(names())}")
     defaults = {field.name: field.default for field in fields(entry.make)}  # type: ignore[arg-type]
-    for parameter, value in hyper_parameters.items():
+    given = {**written, **hyper_parameters}
+    for parameter, value in given.items():
         if parameter not in defaults:
             choice = f"choose one of {', '.join(defaults)}" if defaults else "it has none"
             raise ParameterError(f"{name} has no hyper-parameter {parameter!r}; {choice}")
         _require_kind(parameter, value, defaults[parameter])
-    return entry.make(**hyper_parameters)
+    return entry.make(**given)
+
+
+def _name_and_parameters(text: str) -> tuple[str, dict[str, PlainValue]]:
+    """The parts of ``NAME(parameter=number, ...)``; a text without brackets is a name."""
+    if not text.endswith(")"):
+        return text, {}
+    unreadable = ParameterError(
+        f"cannot read the method {text!r}; write its name, and numbers as in TL(prior_count=5)"
+    )
+    try:
+        call = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError):
+        raise unreadable from None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
+        raise unreadable
+
+    # Each parameter once, and numbers only.
+    parameters: dict[str, PlainValue] = {}
+    for keyword in call.keywords:
+        if keyword.arg is None or keyword.arg in parameters:
+            raise unreadable
+        try:
+            value = ast.literal_eval(keyword.value)
+        except ValueError:
+            raise unreadable from None
+        if not _is_plain(value):
+            raise unreadable
+        parameters[keyword.arg] = value
+    return call.func.id, parameters
 
 
 def with_parameters(method: AnyMethod, /, **hyper_parameters: Any) -> AnyMethod:
@@ -185,6 +224,32 @@ def to_settings(method: AnyMethod) -> dict[str, JSON]:
             "(pastwise.methods.register)"
         )
     return {"name": entry.name, **_fields_to_plain(method, sys.modules[type(method).__module__])}
+
+
+def text_of(method: AnyMethod) -> str:
+    """Name and hyper-parameters of a registered method as `create` reads them, for links and lists.
+
+    Hyper-parameters that have their defaults are left out. Tables and functions are shown as
+    ``...``, which `create` refuses.
+
+    Examples
+    --------
+    >>> text_of(create("TL_foresight", past_skill=1))
+    'TL_foresight(past_skill=1)'
+    """
+    settings = to_settings(method)
+    name = settings.pop("name")
+    defaults = to_settings(entries()[name].make())
+    written = [
+        f"{parameter}={value if _is_plain(value) else '...'}"
+        for parameter, value in settings.items()
+        if value != defaults[parameter]
+    ]
+    return f"{name}({', '.join(written)})" if written else name
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or isinstance(value, bool | int | float)
 
 
 def from_settings(settings: Mapping[str, JSON]) -> AnyMethod:

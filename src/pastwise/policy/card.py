@@ -21,7 +21,8 @@ from pastwise.data.space import key_of
 from pastwise.errors import ParameterError, listed
 from pastwise.logs.columns import Columns
 from pastwise.logs.findings import Finding, counted
-from pastwise.methods.registry import to_settings
+from pastwise.methods.base import PAST_SKILL
+from pastwise.methods.registry import text_of, to_settings
 from pastwise.policy.export import Export, words_of
 from pastwise.policy.learner import TransferLearner
 from pastwise.policy.pictures import rule_rows
@@ -192,6 +193,14 @@ def _method(learner: TransferLearner) -> str:
     return f"{method.name} ({', '.join(parameters)})" if parameters else method.name
 
 
+def _method_text(learner: TransferLearner) -> str:
+    """The method as a learner takes it; one that is not registered by its name."""
+    try:
+        return text_of(learner.method_)
+    except ParameterError:
+        return learner.method_.name
+
+
 def _states(export: Export, min_records: int) -> tuple[CardState, ...]:
     """The states of an export, most visited first."""
     names = [str(action) for action in export.actions]
@@ -297,7 +306,7 @@ def _making(learner: TransferLearner, checksum: str) -> dict[str, str]:
         making["Columns"] = json.dumps(_given(columns), ensure_ascii=False, default=str)
     making["Python"] = (
         f"pastwise.TransferLearner(pastwise.Goal.from_dict(goal), "
-        f"method={learner.method_.name!r}).fit(log, columns)"
+        f"method={_method_text(learner)!r}).fit(log, columns)"
     )
     if checksum:
         making["Checksum (SHA-256)"] = checksum
@@ -337,6 +346,13 @@ def _limits(
         limits.append(
             "A row that no state matches gets the prior, a uniform rule, and is marked as "
             "extrapolation."
+        )
+    past_skill = getattr(learner.method_, PAST_SKILL, None)
+    if past_skill is not None:
+        limits.append(
+            f"Whoever made the policy said how good the past was for this goal: {past_skill:g}, "
+            "where 1 are experts who had this goal, 0 random actions, and -1 experts who had the "
+            "opposite goal. It was not inferred from the log."
         )
     limits += [_sentence(text) for text in PolicySummary.of(learner).warnings]
     if verdict is not None:

@@ -100,8 +100,8 @@ class TransferLearner:
         What is wanted now.
     method : str or Method
         How to learn: a name of `pastwise.methods.names`, or a method with hyper-parameters of
-        your choice, such as ``pastwise.methods.TL(prior_count=5)``. The default plans ahead;
-        ``"TL"`` is the paper's method.
+        your choice, such as ``pastwise.methods.TL(prior_count=5)`` or ``"TL(prior_count=5)"``. The
+        default plans ahead; ``"TL"`` is the paper's method.
     past_goals : tasks with goals, optional
         What was wanted in past tasks, where that is known. The further a task's goal lies from
         today's, the less its records count.
