@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import type {
   DraftSummary,
   Finding,
+  Past,
   Preview,
   Project,
   Verdict,
@@ -220,11 +221,22 @@ describe("what overrules and what is not said", () => {
   });
 
   it("warns of findings, and always of hidden causes", () => {
-    const limits = limitsOf(verdictOf({ matches_log: false }), [finding]);
+    const limits = limitsOf(verdictOf({ matches_log: false }), [finding], null, null);
     const warnings = limits.filter((limit) => limit.tone === "warn").map((limit) => limit.text);
     expect(warnings[0]).toBe("156 gaps.");
     expect(warnings[1]).toContain("In the log itself what was done had 0.400");
     expect(limits.some((limit) => limit.text.startsWith("Hidden causes"))).toBe(true);
+  });
+
+  it("says what the policy owes to what is known of the past", () => {
+    const warningsOf = (past: Past | null, skill: number | null) => {
+      const limits = limitsOf(verdictOf(), [], past, skill);
+      return limits.filter((limit) => limit.remedy === "past").map((limit) => limit.text);
+    };
+    const past = { skilled: 0.2, opposed: 0.4, matters: true };
+    expect(warningsOf(past, null)).toEqual([expect.stringContaining("up to 40 % of the policy's")]);
+    expect(warningsOf({ ...past, matters: false }, null)).toEqual([]);
+    expect(warningsOf(null, 0)).toEqual([expect.stringContaining("what somebody said")]);
   });
 });
 

@@ -26,10 +26,12 @@ def view_of(goal: dict[str, Any], **query: str) -> str:
     return f"#/thermostat/policy?g={quote(json.dumps(goal))}{more}"
 
 
-def served(bench: Bench, goal: dict[str, Any], method: str = "TL") -> dict[tuple[str, str], float]:
+def served(
+    bench: Bench, goal: dict[str, Any], method: str = "TL", log: str = "thermostat"
+) -> dict[tuple[str, str], float]:
     """The rule by the service."""
     body = {"goal": goal, "method": method}
-    counts = bench.counts_of("thermostat")
+    counts = bench.counts_of(log)
     rule = bench.call("POST", f"v1/counts/{counts}/preview", body)["rule"]
     return {
         (state, action): probability
@@ -263,6 +265,51 @@ def test_an_impossible_goal_marks_its_control_and_keeps_the_policy(visitor: Visi
     expect(page.get_by_role("alert")).to_be_visible()
     expect(page.locator("[aria-invalid=true]").first).to_be_visible()
     assert rule_of(page) == pytest.approx(before, abs=1e-9)
+
+
+QUESTION = "What were these decisions made for?"
+
+
+def test_who_left_the_log_is_asked_where_it_matters(own_bench: Bench, own_visitor: Visitor) -> None:
+    """People nearly always did the same; if they had a reason, it is not in the log."""
+    log = own_bench.folder / "ward.csv"
+    rows = ["start,usual,good", "start,usual,bad", "good,usual,start", "bad,usual,start"]
+    lines = ["state,action,next", *rows, *rows[:2], "start,rare,good"]
+    log.write_text("\n".join(lines) + "\n")
+    columns = {"state": ["state"], "action": ["action"], "next_state": ["next"]}
+    ward = own_bench.open_log({"path": str(log)}, columns)
+    goal = {"prefer": {"good": 1}}
+    page = own_visitor.open(f"#/{ward}/policy?g={quote(json.dumps(goal))}")
+    expect(page.get_by_role("heading", name=QUESTION)).to_have_count(0)
+    page.locator("label").filter(has_text="Planning").click()
+    asked = page.get_by_role("region", name=QUESTION)
+    expect(asked).to_contain_text("of the policy's decisions would be different")
+    expect(asked.get_by_role("radio", name="Not known")).to_be_checked()
+
+    # The answer changes the policy.
+    inferred = rule_of(page)
+    asked.get_by_text("This goal, by experts").click()
+    expect(asked).to_contain_text("takes the answer as given")
+    own_visitor.settle(page)
+    method = "TL_foresight(past_skill=1)"
+    assert rule_of(page) == pytest.approx(served(own_bench, goal, method, ward), abs=1e-9)
+    assert rule_of(page) != pytest.approx(inferred, abs=0.05)
+
+    # It is saved with the policy, and Trust says that the policy rests on it.
+    page.get_by_role("button", name="Save policy").click()
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Saved", exact=True)).to_be_visible()
+    [draft] = own_bench.call("GET", f"v1/projects/{ward}")["drafts"]
+    assert draft["method"] == method
+    page.get_by_role("link", name="How far to trust this").click()
+    expect(page.get_by_text("on what somebody said of the past")).to_be_visible()
+    page.get_by_role("link", name="See the answer.").click()
+    expect(asked.get_by_role("radio", name="This goal, by experts")).to_be_checked()
+
+    # Another goal asks again.
+    page.get_by_role("textbox", name="Weight of start").fill("0.5")
+    page.keyboard.press("Enter")
+    expect(asked.get_by_role("radio", name="Not known")).to_be_checked()
 
 
 def test_the_grid_is_one_stop_of_the_tab_key(visitor: Visitor) -> None:

@@ -56,6 +56,22 @@ def test_a_change_needs_what_was_read_last(bench: InProcessBench, counts: str) -
     assert slug_of(bench.call("GET", address)) == "not-found"
 
 
+def test_what_is_known_of_the_past_is_known_of_one_goal(bench: InProcessBench, counts: str) -> None:
+    draft = bench.draft(counts, method="TL_foresight(past_skill=1, discount=0.9)")
+    assert draft["method"] == "TL_foresight(discount=0.9, past_skill=1)"
+
+    def changed(body: dict[str, Any]) -> Any:
+        found = bench.call("GET", f"/v1/drafts/{draft['id']}")
+        headers = {"If-Match": found.headers["etag"]}
+        return bench.call("PATCH", f"/v1/drafts/{draft['id']}", body, headers=headers).json()
+
+    assert changed({"goal": COMFORT})["method"] == "TL_foresight(discount=0.9, past_skill=1)"
+    other = {"prefer": {"cold": 1}}
+    assert changed({"goal": other})["method"] == "TL_foresight(discount=0.9)"
+    known = "TL_foresight(past_skill=-1)"
+    assert changed({"goal": COMFORT, "method": known})["method"] == known
+
+
 def test_an_impossible_goal_is_not_saved(bench: InProcessBench, counts: str) -> None:
     draft = bench.draft(counts)
     body = {"goal": {"prefer": {"cosy": 1}}}

@@ -9,6 +9,7 @@ from html import unescape
 from pathlib import Path
 
 import httpx
+import numpy as np
 import pytest
 
 import pastwise as pw
@@ -35,6 +36,27 @@ def test_a_learner_opens_the_same_page(learner: pw.TransferLearner, tmp_path: Pa
         place = rule["states"].index("cool")
         assert rule["p"][place] == pytest.approx(expected, abs=1e-9)
     assert not opened.is_open
+
+
+def test_a_learner_keeps_its_hyper_parameters_on_the_page(learner: pw.TransferLearner) -> None:
+    known = learner.retarget(learner.goal, pw.methods.TLForesight(past_skill=-1))
+    with known.workbench(name="Rooms", browser=False) as opened, session(opened.address) as client:
+        project = client.get("/v1/projects/rooms").json()
+        draft = project["drafts"][0]
+        assert draft["method"] == "TL_foresight(past_skill=-1)"
+        body = {"goal": draft["goal"], "method": draft["method"]}
+        answer = client.post(f"/v1/counts/{project['counts']}/preview", json=body).json()
+        assert answer["method"] == draft["method"]
+        place = answer["rule"]["states"].index("warm")
+        expected = list(known.rule_["warm"].values())
+        assert answer["rule"]["p"][place] == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_method_that_a_page_cannot_name_is_refused(learner: pw.TransferLearner) -> None:
+    prior = np.ones((5, 3, 5))
+    odd = learner.retarget(learner.goal, pw.methods.TL(prior_count=prior))
+    with pytest.raises(ParameterError, match=r"cannot read the method 'TL\(prior_count=...\)'"):
+        odd.workbench(browser=False)
 
 
 def test_several_are_open_at_once_and_notebooks_show_links(learner: pw.TransferLearner) -> None:

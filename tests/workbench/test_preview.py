@@ -63,6 +63,41 @@ def test_the_rule_is_that_of_the_library(bench: InProcessBench, counts: str, met
     assert found["support"]["records"] == support.records.astype(int).tolist()
 
 
+def test_hyper_parameters_of_a_method(bench: InProcessBench, counts: str) -> None:
+    method = "TL(prior_count=5)"
+    found = preview(bench, counts, {"goal": COMFORT, "method": method})
+    assert found["method"] == method
+    rule = learned(COMFORT, method).rule_.probabilities
+    np.testing.assert_allclose(found["rule"]["p"], rule, atol=1e-9)
+    assert np.abs(rule - learned(COMFORT).rule_.probabilities).max() > 0.01
+
+
+@pytest.mark.parametrize("method", ["SARSA", "TL(prior_count=5", "TL(prior=5)", "FPD"])
+def test_a_method_that_is_none_is_a_problem(
+    bench: InProcessBench, counts: str, method: str
+) -> None:
+    body = {"goal": COMFORT, "method": method}
+    answer = bench.call("POST", f"/v1/counts/{counts}/preview", body)
+    assert slug_of(answer) == "invalid-value"
+    assert answer.json()["errors"][0]["pointer"] == "/method"
+
+
+def test_how_much_a_policy_depends_on_who_left_the_log(bench: InProcessBench, counts: str) -> None:
+    def past(method: str) -> Any:
+        want = {"past": True}
+        return preview(bench, counts, {"goal": COMFORT, "method": method, "want": want})["past"]
+
+    dependence = learned(COMFORT, "TL_foresight").past_dependence()
+    assert dependence is not None
+    assert past("TL_foresight") == {
+        "skilled": pytest.approx(dependence.skilled),
+        "opposed": pytest.approx(dependence.opposed),
+        "matters": dependence.matters,
+    }
+    assert past("TL_foresight(past_skill=1)") is None
+    assert past("TL") is None
+
+
 def test_states_can_be_chosen_and_sorted(bench: InProcessBench, counts: str) -> None:
     want: dict[str, Any] = {"rule": {"states": ["warm", "cold"]}}
     found = preview(bench, counts, {"goal": COMFORT, "want": want})

@@ -199,18 +199,6 @@ export function moment(time: string): string {
   return `${day(then)}, ${then.toLocaleTimeString("en-GB")}`;
 }
 
-/** Methods by the words of the pages; the paper's names go to tooltips and exports. */
-const METHODS: Record<string, string> = {
-  TL: "Similarity",
-  TL_foresight: "Planning",
-  TL_explore: "Similarity, exploring",
-  FPD_learn: "Model only",
-};
-
-export function methodName(method: string): string {
-  return METHODS[method] ?? method;
-}
-
 /** Ends and steps of an axis that holds all values, at round numbers. */
 export function axis(values: number[], wanted = 5): { min: number; max: number; ticks: number[] } {
   const finite = values.filter(Number.isFinite);

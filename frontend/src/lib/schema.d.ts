@@ -1646,6 +1646,11 @@ export interface components {
         /**
          * PreviewRequest
          * @description A goal and a method; nothing is stored.
+         *
+         *         Attributes
+         *         ----------
+         *         method : str
+         *             Its name, with hyper-parameters as in ``TL(prior_count=5)``.
          */
         PreviewRequest: {
             goal: {
@@ -1667,6 +1672,8 @@ export interface components {
          *             Rows of the log to show behind each piece of evidence of the explanation.
          *         ranges : bool
          *             The 90 % range of each probability of the rule, where the method has one.
+         *         past : bool
+         *             How much the policy depends on who left the log; it takes two more plans.
          */
         Wanted: {
             rule?: components["schemas"]["WantedRule"];
@@ -1689,6 +1696,8 @@ export interface components {
             rows: number;
             /** @default null */
             verdict: components["schemas"]["WantedVerdict"] | null;
+            /** @default false */
+            past: boolean;
         };
         /**
          * WantedRule
@@ -1745,6 +1754,9 @@ export interface components {
          *             Index of the state shown, and of the action.
          *         weak : list
          *             Indices of states shown whose rule rests on next to nothing.
+         *         past : PastView, optional
+         *             Null where it is not wanted, where the method does not infer how good the past was, and in
+         *             large systems.
          *         most_states : int
          *             Most states for which there is a verdict; with more, ``verdict`` is null.
          */
@@ -1770,6 +1782,7 @@ export interface components {
             warnings: string[];
             explain: components["schemas"]["ExplanationView"] | null;
             verdict: components["schemas"]["VerdictView"] | null;
+            past: components["schemas"]["PastView"] | null;
             most_states: number;
         };
         /**
@@ -1915,6 +1928,23 @@ export interface components {
             deviation: number;
             difference: number;
             difference_deviation: number;
+        };
+        /**
+         * PastView
+         * @description How many decisions depend on how good the past was for the goal, which the log hardly shows.
+         *
+         *         Attributes
+         *         ----------
+         *         skilled, opposed : float
+         *             Share of decisions that would be others after people who had this goal, and after people
+         *             who had the opposite one.
+         *         matters : bool
+         *             Whether to find out who left the log.
+         */
+        PastView: {
+            skilled: number;
+            opposed: number;
+            matters: boolean;
         };
         /**
          * ProjectRequest

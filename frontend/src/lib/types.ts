@@ -60,15 +60,19 @@ export interface Wanted {
   /** Rows of the log behind each piece of evidence of the explanation. */
   rows?: number;
   verdict?: { samples: number; judge?: Goal | null; alternatives?: boolean } | null;
+  /** How much the policy depends on who left the log. */
+  past?: boolean;
 }
 
 export interface PreviewRequest {
   goal: Goal;
+  /** Its name, with hyper-parameters; see `methods`. */
   method: string;
   want?: Wanted;
 }
 
 export type Preview = Schemas["PreviewView"];
+export type Past = Schemas["PastView"];
 export type Overview = Schemas["OverviewTable"];
 export type Explanation = Schemas["ExplanationView"];
 export type Reason = Schemas["ReasonView"];

@@ -17,6 +17,8 @@ from starlette.responses import Response
 from pastwise.errors import PastwiseError
 from pastwise.goals.goal import Goal
 from pastwise.logs.findings import Finding
+from pastwise.methods.base import for_another_goal
+from pastwise.methods.registry import create, text_of
 from pastwise.policy.card import PolicyCard
 from pastwise.policy.learner import TransferLearner
 from pastwise.policy.summary import quick_verdict, stored_verdict
@@ -70,7 +72,8 @@ async def preview(call: Call, body: PreviewRequest) -> Answer:
 
     # Verdicts and reading a log may take long: previews of other goals do not wait for them.
     who = call.holder.id
-    compute = bench.compute if want.verdict is None else bench.judge
+    is_long = want.verdict is not None or want.past
+    compute = bench.judge if is_long else bench.compute
     view = await bench.turns.take(f"{who} {_subject(want)}", lambda: compute(work))
     if view.explain is not None and want.rows:
         await bench.rows_behind.add_to(view.explain, bench, counts_id, want.rows, who)
@@ -85,6 +88,8 @@ def _subject(want: Wanted) -> str:
         return "reasons"
     if want.verdict is not None:
         return "verdict"
+    if want.past:
+        return "past"
     return "policy" if want.rule.states is None else "states"
 
 
@@ -106,7 +111,7 @@ async def create_draft(call: Call, body: DraftRequest) -> Answer:
             name=body.name,
             goal=body.goal,
             sentence=learner.goal.describe(),
-            method=learner.method_.name,
+            method=text_of(learner.method_),
             note=body.note,
             created=now,
             changed=now,
@@ -133,12 +138,20 @@ async def change_draft(call: Call, body: DraftPatch) -> Answer:
     # Another goal or method is another policy, about which nothing has been found out.
     if "goal" in members or "method" in members:
         goal = members.get("goal", found.goal)
-        method = members.get("method", found.method)
+        method = members.get("method", _method_for(goal, found))
         learner = await _learned(bench, found.counts, goal, method)
+        members["method"] = text_of(learner.method_)
         members["sentence"] = learner.goal.describe()
         members["verdicts"] = []
         found = _matching(call)
     return _answer(bench, bench.projects.change(found, bench.clock(), **members))
+
+
+def _method_for(goal: GoalContent, found: Draft) -> str:
+    """The method of a draft, for this goal; what is known of the past was known of its own goal."""
+    if goal == found.goal:
+        return found.method
+    return text_of(for_another_goal(create(found.method)))
 
 
 async def delete_draft(call: Call) -> Answer:

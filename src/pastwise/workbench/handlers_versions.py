@@ -6,6 +6,7 @@ import asyncio
 import re
 
 from pastwise.goals.goal import Goal
+from pastwise.methods.registry import text_of
 from pastwise.policy.card import PolicyCard
 from pastwise.policy.learner import TransferLearner
 from pastwise.policy.summary import quick_verdict
@@ -66,7 +67,7 @@ def _draft_of(bench: Workbench, row: VersionRow, learner: TransferLearner) -> Dr
     place = f"{row.policy}@{row.version}"
     for project in bench.projects.all():
         for draft in bench.projects.drafts(project.id):
-            is_same = draft.method == learner.method_.name
+            is_same = draft.method == text_of(learner.method_)
             is_same = is_same and Goal.from_dict(draft.goal) == learner.goal
             if place in draft.deployed and is_same:
                 return draft

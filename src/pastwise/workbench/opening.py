@@ -11,6 +11,7 @@ import msgspec
 
 from pastwise.data.space import Label, key_of
 from pastwise.goals.goal import Goal
+from pastwise.methods.registry import create, text_of
 from pastwise.service.problems import Problem
 from pastwise.service.views import time_text
 from pastwise.workbench.projects import Draft, Project, new_id
@@ -113,6 +114,10 @@ def add_learner(bench: Workbench, learner: TransferLearner, name: str) -> Projec
     """A project of what a learner has learned, with its policy as a draft."""
     from pastwise.workbench.readings import no_preference
 
+    # A page asks for methods by their texts.
+    method = text_of(learner.method_)
+    create(method)
+
     now = time_text(bench.clock())
     project_id = bench.projects.new_folder(name)
     counts_id = new_id("cnt")
@@ -138,7 +143,7 @@ def add_learner(bench: Workbench, learner: TransferLearner, name: str) -> Projec
         name=name,
         goal=plain_goal(learner.goal),
         sentence=learner.goal.describe(),
-        method=learner.method_.name,
+        method=method,
         created=now,
         changed=now,
     )

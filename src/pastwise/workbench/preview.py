@@ -18,18 +18,18 @@ import numpy as np
 from pastwise._numerics.arrays import FloatArray, IntArray
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import Space, key_of
-from pastwise.errors import GoalError, PastwiseError
+from pastwise.errors import GoalError, ParameterError, PastwiseError
 from pastwise.evaluation.criterion import Criterion
 from pastwise.evaluation.evaluate import MAX_STATES
 from pastwise.evaluation.visits import expected_visits
 from pastwise.goals.goal import Goal
 from pastwise.methods.base import RECORDS
-from pastwise.methods.registry import ALTERNATIVES, names
+from pastwise.methods.registry import ALTERNATIVES, create, text_of
 from pastwise.policy.advice import WEAK
 from pastwise.policy.explanation import Explanation
 from pastwise.policy.learner import NOTHING_SERVES, TransferLearner
 from pastwise.policy.support import Support
-from pastwise.service.problems import Problem, ProblemPart, problem_of
+from pastwise.service.problems import Problem, problem_of
 from pastwise.theory.learning import rule_interval
 from pastwise.workbench.counts import Cache, Counted
 from pastwise.workbench.types import GoalContent, OrderView
@@ -38,6 +38,7 @@ from pastwise.workbench.types_preview import (
     BehaviourView,
     ExplanationView,
     OverviewTable,
+    PastView,
     PreviewRequest,
     PreviewView,
     RangesView,
@@ -110,11 +111,15 @@ class Previews:
         if want.verdict is not None:
             verdict = evaluated(learner, want.verdict, validation)
             clock.note("verdict")
+        past = None
+        if want.past:
+            past = past_view(learner)
+            clock.note("past")
 
         view = PreviewView(
             key=key_of_policy(counted.id, request.goal, request.method),
             sentence=learner.goal.describe(),
-            method=learner.method_.name,
+            method=text_of(learner.method_),
             ms={},
             rule=RuleTable(
                 states=[counted.state_keys[i] for i in shown.tolist()],
@@ -133,6 +138,7 @@ class Previews:
             warnings=[] if learner.serves_goal_ else [NOTHING_SERVES],
             explain=explanation,
             verdict=verdict,
+            past=past,
             most_states=MAX_STATES,
         )
         if want.visits and after is not None:
@@ -168,11 +174,12 @@ def key_of_policy(counts_id: str, goal: GoalContent, method: str) -> str:
 
 def learned(base: TransferLearner, goal: GoalContent, method: str) -> TransferLearner:
     """A policy for a goal from the counts of another one."""
-    if method not in names():
-        detail = f"There is no method {method[:100]!r}; known are {', '.join(names())}."
-        raise Problem("invalid-value", detail, errors=[_part("/method", detail)])
     try:
-        learner = base.retarget(Goal.from_dict(goal), method)
+        chosen = create(method)
+    except ParameterError as error:
+        raise problem_of(error, "/method") from None
+    try:
+        learner = base.retarget(Goal.from_dict(goal), chosen)
         learner.fitted_.plan()
     except PastwiseError as error:
         raise goal_problem(error) from None
@@ -245,6 +252,14 @@ def verdict_view(content: dict[str, Any], validation: ValidationView | None) -> 
     objections = [each["code"] for each in content["objections"]]
     overruled_by = list(dict.fromkeys([*objections, *blocking]))
     return msgspec.convert({**content, "overruled_by": overruled_by}, VerdictView)
+
+
+def past_view(learner: TransferLearner) -> PastView | None:
+    """How much a policy depends on who left the log; None where its method does not ask."""
+    dependence = learner.past_dependence()
+    if dependence is None or not learner.serves_goal_:
+        return None
+    return PastView(dependence.skilled, dependence.opposed, dependence.matters)
 
 
 def _criterion(learner: TransferLearner, counted: Counted) -> Criterion:
@@ -372,7 +387,3 @@ class Clock:
         now = time.perf_counter()
         self.parts[part] = round(1000 * (now - self._last), 3)
         self._last = now
-
-
-def _part(pointer: str, detail: str) -> ProblemPart:
-    return ProblemPart(pointer, "invalid-value", detail)

@@ -45,6 +45,8 @@ class Wanted(Request):
         Rows of the log to show behind each piece of evidence of the explanation.
     ranges : bool
         The 90 % range of each probability of the rule, where the method has one.
+    past : bool
+        How much the policy depends on who left the log; it takes two more plans.
     """
 
     rule: WantedRule = field(default_factory=WantedRule)
@@ -56,10 +58,17 @@ class Wanted(Request):
     explain: tuple[Text, Text] | None = None
     rows: Annotated[int, Meta(ge=0, le=100)] = 0
     verdict: WantedVerdict | None = None
+    past: bool = False
 
 
 class PreviewRequest(Request):
-    """A goal and a method; nothing is stored."""
+    """A goal and a method; nothing is stored.
+
+    Attributes
+    ----------
+    method : str
+        Its name, with hyper-parameters as in ``TL(prior_count=5)``.
+    """
 
     goal: GoalContent
     method: Name = "TL"
@@ -293,6 +302,23 @@ class VerdictView(View):
     warnings: list[str] = field(default_factory=list)
 
 
+class PastView(View):
+    """How many decisions depend on how good the past was for the goal, which the log hardly shows.
+
+    Attributes
+    ----------
+    skilled, opposed : float
+        Share of decisions that would be others after people who had this goal, and after people
+        who had the opposite one.
+    matters : bool
+        Whether to find out who left the log.
+    """
+
+    skilled: float
+    opposed: float
+    matters: bool
+
+
 class PreviewView(View):
     """A policy for a goal.
 
@@ -311,6 +337,9 @@ class PreviewView(View):
         Index of the state shown, and of the action.
     weak : list
         Indices of states shown whose rule rests on next to nothing.
+    past : PastView, optional
+        Null where it is not wanted, where the method does not infer how good the past was, and in
+        large systems.
     most_states : int
         Most states for which there is a verdict; with more, ``verdict`` is null.
     """
@@ -331,4 +360,5 @@ class PreviewView(View):
     warnings: list[str]
     explain: ExplanationView | None
     verdict: VerdictView | None
+    past: PastView | None
     most_states: int

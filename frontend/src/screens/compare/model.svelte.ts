@@ -13,6 +13,7 @@ import { asProblem, get, isAborted, path, post, type Problem } from "../../lib/a
 import { freeName, saveDraft } from "../../lib/drafts";
 import { goalKey, goalName, goalOf, sameGoal, wantsNothing } from "../../lib/goal";
 import { followJob, isOver, problemOf, stopJob } from "../../lib/jobs";
+import { DEFAULT_METHOD } from "../../lib/methods";
 import type {
   ComparisonResult,
   DraftSummary,
@@ -37,9 +38,6 @@ type ComparisonJob = Job<ComparisonResult>;
 
 /** Above this many states a comparison takes minutes and is started by a button. */
 const MANY_STATES = 300;
-
-/** The method of an address without one. */
-const DEFAULT_METHOD = "TL";
 
 /** Sampled models: as the service has it, and fewer where each takes long. */
 const SAMPLES = 1000;

@@ -1,7 +1,8 @@
 /** What a version is and was: from the policy, the drafts, and the trail of who changed what. */
 
 import { LEARNED, titleOf } from "../../lib/deployed";
-import { capital, int, methodName, sentenceDay } from "../../lib/format";
+import { capital, int, sentenceDay } from "../../lib/format";
+import { methodName } from "../../lib/methods";
 import type { Audit, DraftSummary, Policy, Version } from "../../lib/types";
 import type { Tone } from "../../parts/tones";
 

@@ -2,8 +2,8 @@
 
 import { update } from "../../lib/address.svelte";
 import { type Command, offer } from "../../lib/commands.svelte";
-import { methodName } from "../../lib/format";
 import { labelName } from "../../lib/goal";
+import { methodName } from "../../lib/methods";
 import { METHODS, type PolicyModel } from "./model.svelte";
 
 /** States that the palette can find; more have a search field of their own. */

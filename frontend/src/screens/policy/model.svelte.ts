@@ -16,17 +16,19 @@ import { untrack } from "svelte";
 import { address, update } from "../../lib/address.svelte";
 import { Answer } from "../../lib/answer.svelte";
 import { get, path, Problem } from "../../lib/api";
+import { Dependence } from "../../lib/dependence.svelte";
 import { goalKey, wantsNothing } from "../../lib/goal";
 import { canLearn, forbiddenOf, GoalProblem, nextIdeal } from "../../lib/ideal";
+import { baseOf, PLANNING, SIMILARITY, withMethod } from "../../lib/methods";
 import { preview } from "../../lib/preview";
 import { projectOf, projects, refreshProjects } from "../../lib/projects.svelte";
 import { behaviour, learn, type Learned } from "../../lib/tl";
-import type { Counts, Goal, Overview, Preview, Verdict } from "../../lib/types";
+import type { Counts, Goal, Overview, Past, Preview, Verdict } from "../../lib/types";
 import { type Question, questionFor, type Shown, shownOf, weakStates } from "./answers";
 import { Judging } from "./judging.svelte";
 import { Wish } from "./wish.svelte";
 
-export const METHODS = ["TL", "TL_foresight", "FPD_learn"] as const;
+export const METHODS = [SIMILARITY, PLANNING, "FPD_learn"] as const;
 
 interface Local {
   learned: Learned | null;
@@ -42,6 +44,7 @@ export class PolicyModel {
   readonly wish = new Wish();
   /** Whether it is better than what was done. */
   readonly judging = new Judging(this);
+  #dependence = new Dependence(() => this.policy);
 
   // What there is.
 
@@ -54,7 +57,9 @@ export class PolicyModel {
   // What is wanted.
 
   goal: Goal = $derived(this.wish.goal);
-  method: string = $derived(address.query.m ?? "TL");
+  method: string = $derived(this.wish.method);
+  /** Whether the policy comes from similarity, without a plan. */
+  isSimilar: boolean = $derived(baseOf(this.method) === SIMILARITY);
   wantsNothing: boolean = $derived(wantsNothing(this.goal));
   /** Text that is equal for equal policies. */
   key: string = $derived(`${this.counts?.id} ${this.method} ${goalKey(this.goal)}`);
@@ -117,6 +122,9 @@ export class PolicyModel {
 
   /** The newest verdict that is known; see `judging`. */
   verdict: Verdict | null = $derived(this.wantsNothing ? null : this.judging.verdict);
+
+  /** How much the policy depends on who left the log, where its method infers that. */
+  past: Past | null = $derived(this.#dependence.value);
 
   // How it goes.
 
@@ -194,7 +202,7 @@ export class PolicyModel {
 
   setMethod(method: string): void {
     this.wish.release();
-    update({ m: method === "TL" ? null : method });
+    update(withMethod(method));
   }
 
   /** Chooses a state and an action to look at; null closes. */
@@ -231,7 +239,7 @@ export class PolicyModel {
   #learn(): Local {
     const counts = this.counts;
     const isPossible =
-      counts !== null && this.method === "TL" && !this.wantsNothing && canLearn(this.goal, counts);
+      counts !== null && this.method === SIMILARITY && !this.wantsNothing && canLearn(this.goal, counts);
     if (!isPossible) {
       this.#good = null;
       return { learned: null, problem: null };

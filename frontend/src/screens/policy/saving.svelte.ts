@@ -11,6 +11,7 @@ import { Answer } from "../../lib/answer.svelte";
 import { asProblem, get, patch, path, Problem, remove, send } from "../../lib/api";
 import { freeName, saveDraft } from "../../lib/drafts";
 import { plainGoal, sameGoal, withGoal } from "../../lib/goal";
+import { withMethod } from "../../lib/methods";
 import { refreshProjects } from "../../lib/projects.svelte";
 import type { Draft, DraftSummary, Project } from "../../lib/types";
 import type { PolicyModel } from "./model.svelte";
@@ -61,8 +62,7 @@ export class Saving {
 
   /** The address of a saved policy. */
   changesFor(draft: DraftSummary): Record<string, string | null> {
-    const method = draft.method === "TL" ? null : draft.method;
-    return { ...withGoal(plainGoal(draft.goal)), m: method, d: draft.id };
+    return { ...withGoal(plainGoal(draft.goal)), ...withMethod(draft.method), d: draft.id };
   }
 
   /** A name that no other saved policy has. */

@@ -2,6 +2,7 @@
 
 import { type Changes, pack, type Query } from "../../lib/address.svelte";
 import { goalKey, goalName, goalOf, plainGoal, sameGoal, wantsNothing } from "../../lib/goal";
+import { DEFAULT_METHOD, withMethod } from "../../lib/methods";
 import type { DraftSummary, Goal, Project } from "../../lib/types";
 
 /** The policy that is looked at: a saved one, or the goal of the address. */
@@ -13,8 +14,6 @@ export interface Contender {
   counts: string;
   name: string;
 }
-
-const DEFAULT_METHOD = "TL";
 
 /**
  * The policy of an address.
@@ -77,6 +76,5 @@ export function judgeOf(query: Query, contender: Contender, drafts: DraftSummary
 
 /** Changes of the address that choose a draft; what was found out about another one goes. */
 export function withDraft(draft: DraftSummary): Changes {
-  const method = draft.method === DEFAULT_METHOD ? null : draft.method;
-  return { d: draft.id, g: pack(plainGoal(draft.goal)), m: method, x: null };
+  return { d: draft.id, g: pack(plainGoal(draft.goal)), ...withMethod(draft.method), x: null };
 }

@@ -1,6 +1,6 @@
 /** How well each policy would do: the contenders, in a fixed order, with names for people. */
 
-import { methodName } from "../../lib/format";
+import { baseOf, methodName } from "../../lib/methods";
 import type { Verdict } from "../../lib/types";
 import { hidesMeans, isOverruled } from "../../lib/verdict";
 import type { IntervalRow } from "../../parts/Interval.svelte";
@@ -22,7 +22,7 @@ const LAST = ["optimum"];
  * @param own - the policy's own method, which is the policy again
  */
 export function contendersOf(verdict: Verdict, own: string): string[] {
-  const names = Object.keys(verdict.values).filter((name) => name !== own);
+  const names = Object.keys(verdict.values).filter((name) => name !== baseOf(own));
   const others = names.filter((name) => !FIRST.includes(name) && !LAST.includes(name));
   const first = FIRST.filter((name) => names.includes(name));
   const last = LAST.filter((name) => names.includes(name));

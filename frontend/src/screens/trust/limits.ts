@@ -1,17 +1,27 @@
 /** What a verdict does not say, as a plain list: each entry has a tone and a sentence. */
 
 import { counted, int, num, pct, sentence } from "../../lib/format";
-import type { Finding, Verdict } from "../../lib/types";
+import type { Finding, Past, Verdict } from "../../lib/types";
 
 export interface Limit {
   tone: "ok" | "info" | "warn";
   text: string;
   /** What there is to do about it. */
-  remedy?: "probe" | "log" | "watch";
+  remedy?: "probe" | "log" | "watch" | "past";
 }
 
-/** Everything that a reader should know before a verdict is used. */
-export function limitsOf(verdict: Verdict, findings: Finding[]): Limit[] {
+/**
+ * Everything that a reader should know before a verdict is used.
+ *
+ * @param past - how much the policy depends on who left the log, where its method infers that
+ * @param skill - how good the past was, where somebody has said it
+ */
+export function limitsOf(
+  verdict: Verdict,
+  findings: Finding[],
+  past: Past | null,
+  skill: number | null,
+): Limit[] {
   const limits: Limit[] = [
     {
       tone: "ok",
@@ -35,6 +45,9 @@ export function limitsOf(verdict: Verdict, findings: Finding[]): Limit[] {
   }
   if (!verdict.matches_log) {
     limits.push({ tone: "warn", text: mismatch(verdict) });
+  }
+  if (past?.matters || skill !== null) {
+    limits.push({ tone: "warn", text: pastWords(past, skill), remedy: "past" });
   }
   const rare = 1 - verdict.support.visits_well_seen;
   if (rare > 0.0005) {
@@ -71,6 +84,18 @@ export function limitsOf(verdict: Verdict, findings: Finding[]): Limit[] {
     },
   );
   return limits;
+}
+
+/** What the policy owes to what is known, or not known, of the past. */
+function pastWords(past: Past | null, skill: number | null): string {
+  if (skill !== null || past === null) {
+    return "The policy rests on what somebody said of the past, not only on the log.";
+  }
+  const share = Math.max(past.skilled, past.opposed);
+  return (
+    "What the past was after: the log hardly shows it, and with another answer up to " +
+    `${pct(share)} of the policy's decisions would be different.`
+  );
 }
 
 /** How the model and the log differ on what was done. */

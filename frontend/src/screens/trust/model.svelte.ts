@@ -13,6 +13,7 @@ import { untrack } from "svelte";
 import { address, update } from "../../lib/address.svelte";
 import { Answer } from "../../lib/answer.svelte";
 import { asProblem, get, path, type Problem } from "../../lib/api";
+import { Dependence } from "../../lib/dependence.svelte";
 import { freeName, saveDraft } from "../../lib/drafts";
 import { FollowedJob } from "../../lib/followed.svelte";
 import { goalName, sameGoal } from "../../lib/goal";
@@ -28,7 +29,7 @@ import {
   judgesFor,
   withDraft,
 } from "./choice";
-import { policyQuestion, type Question, SAMPLES, verdictQuestion } from "./questions";
+import { policyOf, policyQuestion, type Question, SAMPLES, verdictQuestion } from "./questions";
 import { speak } from "./speaking.svelte";
 
 /** Up to this many states a preview has the verdict within a second or so. */
@@ -56,6 +57,8 @@ export class TrustModel {
     get<Draft>(path`/v1/drafts/${id}`, { signal }),
   );
   readonly judging = new FollowedJob<Verdict>((job) => void this.#ended(job));
+  /** How much the policy depends on who left the log. */
+  readonly dependence = new Dependence(() => this.contender && policyOf(this.contender));
 
   // What is looked at.
 

@@ -16,6 +16,11 @@ export interface Question {
   request: PreviewRequest;
 }
 
+/** The policy itself, without what there is to say of it. */
+export function policyOf({ counts, goal, method }: Contender): Omit<Question, "key"> {
+  return { counts, request: { goal, method } };
+}
+
 /** The rule and what it rests on; of many states those that are visited most. */
 export function policyQuestion(contender: Contender, key: string, states: number): Question {
   const { goal, method, counts } = contender;

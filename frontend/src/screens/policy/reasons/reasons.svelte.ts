@@ -11,6 +11,7 @@ import { untrack } from "svelte";
 import { Answer } from "../../../lib/answer.svelte";
 import { evidenceOf, transitionsFrom } from "../../../lib/evidence";
 import { canLearn } from "../../../lib/ideal";
+import { baseOf, SIMILARITY } from "../../../lib/methods";
 import { preview } from "../../../lib/preview";
 import type { EvidenceRow, Explanation, PreviewRequest } from "../../../lib/types";
 import type { PolicyModel } from "../model.svelte";
@@ -70,7 +71,7 @@ export class Reasons {
   /** The reasons by TL while a slider moves; null where the service has to work them out. */
   #local: Explanation | null = $derived.by(() => {
     const { counts, goal, method, state } = this.#model;
-    if (counts === null || state === null || method !== "TL" || !canLearn(goal, counts)) {
+    if (counts === null || state === null || method !== SIMILARITY || !canLearn(goal, counts)) {
       return null;
     }
     try {
@@ -90,7 +91,7 @@ export class Reasons {
       return served;
     }
     const isOfState = served !== null && served.state === this.#model.state;
-    const isOfMethod = served?.method === this.#model.method;
+    const isOfMethod = served?.method === baseOf(this.#model.method);
     return this.#local ?? (isOfState && isOfMethod ? served : null);
   });
 
@@ -195,7 +196,7 @@ export class Reasons {
       explain: [state, action] as [string, string],
       rows: ROWS,
     };
-    const request: PreviewRequest = { goal: this.#model.goal, method: "TL", want };
+    const request: PreviewRequest = { goal: this.#model.goal, method: SIMILARITY, want };
     this.#rows.ask({ counts, key: this.#rowsKey(state, action), request });
   }
 }
