@@ -113,6 +113,8 @@ def test_tables_and_functions_are_only_shown() -> None:
         "(TL)",
         "TL\0(prior_count=5)",
         "TL(prior_count=1e999999)()",
+        "TL(prior_count=" + "-" * 5000 + "5)",
+        "TL(prior_count=" + "9" * 5000 + ")",
     ],
 )
 def test_text_that_is_no_method_is_refused(text: str) -> None:

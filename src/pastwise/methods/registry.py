@@ -166,7 +166,7 @@ def _name_and_parameters(text: str) -> tuple[str, dict[str, PlainValue]]:
     )
     try:
         call = ast.parse(text, mode="eval").body
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError):
         raise unreadable from None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
         raise unreadable
