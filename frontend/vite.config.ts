@@ -11,13 +11,9 @@ const SERVICE = process.env.PASTWISE_SERVICE ?? "http://127.0.0.1:8765";
 const FONTS = ["inter", "jetbrains-mono"];
 const COMPRESSIBLE = /\.(html|js|css|svg|txt)$/;
 
-/** Modules of a step that another one uses as well. */
-const SHARED = /\/src\/screens\/deploy\/(CopyButton|model|versions)\./;
-
 /** Whether a module belongs to the page itself: all but the screens after the first step. */
 function isNoStep(id: string): boolean {
-  const isStep = /\/src\/screens\/(?!Home\.|home\/|Log\.|log\/)/.test(id);
-  return !isStep || SHARED.test(id);
+  return !/\/src\/screens\/(?!Home\.|home\/|Log\.|log\/)/.test(id);
 }
 
 /** Puts the licences of the fonts next to the page. */
@@ -81,7 +77,7 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     rolldownOptions: {
       output: {
-        advancedChunks: {
+        codeSplitting: {
           includeDependenciesRecursively: false,
           groups: [
             { name: "index", test: isNoStep, priority: 2 },
