@@ -24,6 +24,9 @@ from pastwise.data.regions import (
 )
 from pastwise.errors import ConditionError, GoalError, ParameterError
 
+DAYS = ((-np.inf, 86_400.0), (86_400.0, np.inf))
+"""Before the second day of 1970, and from then on."""
+
 COLUMNS = ("wage", "ward", "not", "a `b`", "größe", "2nd")
 WORDS = ("A", "B 1", "true", "and", "2", "2.0", "it's", "", "-1", "Infinity", "é")
 
@@ -169,6 +172,13 @@ def test_two_ways_to_write_one_condition(text: str, same: str) -> None:
         ("day >= '2024-02-01'", {"day": np.datetime64("2024-01-31T10:00:00", "ns")}, False),
         ("room == 5", {"room": "5"}, True),
         ("room == '5'", {"room": 5}, True),
+        ("day < '1970-01-02'", {"day": 86_399}, True),
+        ("day < '1970-01-02T00:00+01:00'", {"day": 86_399.0}, False),
+        ("wage < '10'", {"wage": 9}, True),
+        ("wage < '10'", {"wage": "9"}, False),
+        ("wage < high", {"wage": 9}, False),
+        ("wage == '2.50'", {"wage": 2.5}, True),
+        ("key == '9007199254740993'", {"key": 9007199254740993}, True),
         ("flag == true", {"flag": "True"}, True),
         ("flag == true", {"flag": np.True_}, True),
         ("flag == false", {"flag": 0}, True),
@@ -236,6 +246,22 @@ def test_what_a_condition_still_depends_on() -> None:
     assert condition.undecided({"lactate": Interval(low=2)}) == ()
     low = {"lactate": Interval(high=2), "map": Interval(high=65)}
     assert [str(atom) for atom in condition.undecided(low)] == ["ward == A"]
+
+
+@pytest.mark.parametrize(
+    ("text", "answers"),
+    [
+        ("day < '1970-01-02'", [True, False]),
+        ("day >= '1970-01-02 00:00'", [False, True]),
+        ("day <= '1970-01-02'", [True, None]),
+        ("day < '86400'", [True, False]),
+        ("day == '1970-01-03'", [False, None]),
+        ("day != '1969-12-31'", [None, True]),
+    ],
+)
+def test_dates_in_quotes_decide_intervals_of_seconds(text: str, answers: list[bool | None]) -> None:
+    condition = parse_condition(text)
+    assert [condition.decide({"day": Interval(*ends)}) for ends in DAYS] == answers
 
 
 def test_an_open_end_has_a_last_number() -> None:

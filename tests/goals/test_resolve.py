@@ -94,6 +94,8 @@ def test_a_state_on_both_sides_is_named() -> None:
         ("salary >= 2", GoalError, "no column|nothing of a column 'salary'; they are made of wage"),
         ("wgae >= 2", GoalError, "did you mean 'wage'?"),
         ("wage is missing", GoalError, "no state of the log has wage is missing .wage is -inf to"),
+        ("wage >= two", GoalError, "wage holds numbers or dates, and 'two' is neither"),
+        ("wage == high or wage > 4", GoalError, "'high' is neither; write a number, or a date as"),
         ("medium", GoalLabelError, "unknown label 'medium'"),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 
 import pastwise as pw
 from pastwise.data.bins import Bins
-from pastwise.errors import GoalError, LogWarning, StraddleError
+from pastwise.errors import GoalError, LabelError, LogWarning, StraddleError
 from pastwise.policy.learner import TransferLearner, load
 
 
@@ -50,6 +50,44 @@ def test_learning_with_a_condition_cuts_the_bins(jobs: pd.DataFrame) -> None:
     same_policy(learner, by_hand)
     assert learner.serves_goal_
     assert learner.rule_[learner.counts_.states.labels[1]]["train"] > 0.5
+
+
+@pytest.mark.parametrize("method", ["TL", "TL_foresight"])
+@pytest.mark.parametrize("columns", [{"features": ["load", "day"]}, {"state": "day"}])
+def test_what_is_forbidden_before_a_date_is_never_done_before_it(
+    columns: dict[str, Any], method: str
+) -> None:
+    random = np.random.default_rng(5)
+    days = pd.Timestamp("2024-03-01") + pd.to_timedelta(random.integers(0, 120, 600), unit="D")
+    log = {
+        "load": random.uniform(0, 100, 600),
+        "day": days,
+        "did": random.choice(["start", "wait"], 600),
+        "result": random.choice(["good", "bad"], 600),
+    }
+    goal = pw.Goal(prefer="good", forbid=[("day < '2024-05-01' or day >= '2024-06-01'", "start")])
+    bins = {} if "features" in columns else {"bins": {"day": 5}}
+    learner = TransferLearner(goal, method=method).fit(
+        pd.DataFrame(log), action="did", outcome="result", **columns, **bins
+    )
+    start = learner.classes_.tolist().index("start")
+    probability = learner.predict_proba(pd.DataFrame(log))[:, start]
+    is_forbidden = (days < "2024-05-01") | (days >= "2024-06-01")
+    assert probability[is_forbidden].max() == 0
+    assert probability[~is_forbidden].min() > 0
+
+
+def test_dates_as_text_are_rows_of_a_policy_with_dates() -> None:
+    days = pd.date_range("2024-03-01", periods=120)
+    log = {"day": days, "did": ["start", "wait"] * 60, "result": ["good"] * 120}
+    goal = pw.Goal(prefer="good", forbid=[("day < '2024-05-01'", "start")])
+    learner = TransferLearner(goal, method="TL")
+    learner.fit(pd.DataFrame(log), features=["day"], action="did", outcome="result")
+    early, late = learner.predict_proba([{"day": "2024-04-30"}, {"day": "2024-05-01T08:00"}])
+    assert early.min() == 0
+    assert late.min() > 0
+    with pytest.raises(LabelError, match="'day' is 'soon', which is no number and no date"):
+        learner.predict([{"day": "soon"}])
 
 
 def test_bins_by_number_are_cut_as_well(jobs: pd.DataFrame) -> None:

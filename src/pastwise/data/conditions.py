@@ -22,8 +22,9 @@ A condition can be decided for a row, and often for a whole region of rows. With
 negation, conjunction and disjunction follow the three-valued logic of Kleene. A comparison with a
 missing value is false for every operator; ``not`` is plain negation.
 
-A number is compared with numbers, and with text that spells a number; text is compared with text,
-in alphabetical order. Other pairs are unequal, and none of them comes before the other.
+A number is compared with numbers, and with text that spells a number or a date, which is compared
+in seconds since 1970. Text is compared with text, in alphabetical order. Other pairs are unequal,
+and none of them comes before the other.
 """
 
 from __future__ import annotations
@@ -46,10 +47,11 @@ from pastwise.data.regions import (
     Values,
     is_missing,
     number_of,
+    number_or_date,
     plain,
 )
 from pastwise.data.space import Label, key_of
-from pastwise.errors import ConditionError, ParameterError
+from pastwise.errors import ConditionError, ParameterError, shown
 
 Literal = bool | float | str
 """A value that a column is compared with."""
@@ -158,7 +160,7 @@ class Comparison(Condition):
         """
         cuts: set[float] = set()
         for literal in self.literals:
-            number = number_of(literal)
+            number = number_or_date(literal)
             if number is None:
                 continue
             if self.operator not in ("<=", ">"):
@@ -224,9 +226,8 @@ class Comparison(Condition):
 
         # Equality: certain for a single number, and for a value outside.
         if interval.lowest == interval.highest:
-            is_text = any(isinstance(literal, str) for literal in self.literals)
-            return None if is_text else self._holds_for(interval.lowest)
-        numbers = (number_of(literal) for literal in self.literals)
+            return self._holds_for(interval.lowest)
+        numbers = (number_or_date(literal) for literal in self.literals)
         may_equal = any(
             number is not None and interval.lowest <= number <= interval.highest
             for number in numbers
@@ -360,17 +361,20 @@ def _common(answers: Iterable[bool]) -> bool | None:
 def _is_ordered(value: Label, operator: str, literal: Literal) -> bool:
     """Whether a value comes before or after a literal, as the operator says."""
     order = ORDER[operator]
-    if isinstance(literal, str):
-        return isinstance(value, str) and order(value, literal)  # type: ignore[arg-type]
+    if isinstance(value, str) and isinstance(literal, str):
+        return order(value, literal)  # type: ignore[arg-type]
     number = number_of(value)
-    return number is not None and order(number, float(literal))
+    threshold = number_or_date(literal)
+    return number is not None and threshold is not None and order(number, threshold)
 
 
 def _is_equal(value: Label, literal: Literal) -> bool:
     """Whether a value equals a literal."""
     if isinstance(literal, str):
-        is_finite = not isinstance(value, float) or isfinite(value)
-        return is_finite and key_of(value) == literal
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if is_number and value == number_or_date(literal):
+            return True
+        return value not in (inf, -inf) and key_of(value) == literal
     if isinstance(literal, bool) and isinstance(value, str):
         word = value.lower()
         if word in ("true", "false"):
@@ -687,6 +691,29 @@ def about(conditions: Iterable[Condition], columns: Collection[str]) -> list[Con
         else:
             found += [atom for atom in condition.atoms() if atom.column in columns]
     return found
+
+
+def incomparable(condition: Condition, regions: Iterable[Region]) -> str | None:
+    """Why a column of intervals cannot be compared with a text of the condition; None if it can.
+
+    >>> incomparable(parse_condition("wage > high"), [{"wage": Interval(low=2)}])
+    "wage holds numbers or dates, and 'high' is neither; write a number, or a date as '2024-05-31'"
+    """
+    texts: dict[str, str] = {}
+    for atom in condition.atoms():
+        for literal in atom.literals:
+            if isinstance(literal, str) and number_or_date(literal) is None:
+                texts[atom.column] = literal
+    if not texts:
+        return None
+    for region in regions:
+        for column, text in texts.items():
+            if isinstance(region.get(column), Interval):
+                return (
+                    f"{column} holds numbers or dates, and {shown(text)} is neither; write a "
+                    "number, or a date as '2024-05-31'"
+                )
+    return None
 
 
 def with_orders(condition: Condition, orders: Mapping[str, Sequence[object]]) -> Condition:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
 from functools import cached_property
 from math import inf, isfinite, isnan, nextafter
 from typing import Any, Literal
@@ -31,7 +30,15 @@ from pastwise.data.conditions import (
     column_text,
     literal_text,
 )
-from pastwise.data.regions import Categories, Interval, Missing, Region, Values, is_missing
+from pastwise.data.regions import (
+    Categories,
+    Interval,
+    Missing,
+    Region,
+    Values,
+    is_missing,
+    number_or_date,
+)
 from pastwise.data.space import key_of
 from pastwise.errors import LabelError, ParameterError
 
@@ -540,17 +547,15 @@ class Partition:
 
 def _number(name: str, value: object) -> float | None:
     """A value as a number; a date in seconds since 1970."""
-    if isinstance(value, datetime):
-        moment = value if value.tzinfo else value.replace(tzinfo=UTC)
-        return (moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()
-    if isinstance(value, date):
-        return float((value - date(1970, 1, 1)).days * 86400)
     try:
         number = float(value)  # type: ignore[arg-type]
     except OverflowError:
         return inf if value > 0 else -inf  # type: ignore[operator]
     except (TypeError, ValueError):
-        raise LabelError(f"{name!r} is {value!r}, which is no number") from None
+        moment = number_or_date(value)
+        if moment is None:
+            raise LabelError(f"{name!r} is {value!r}, which is no number and no date") from None
+        return moment
     return None if isnan(number) else number
 
 

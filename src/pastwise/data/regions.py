@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from math import inf, isnan, nextafter
 
 import numpy as np
@@ -226,6 +227,30 @@ def number_of(value: object) -> float | None:
     except (TypeError, ValueError):
         return None
     return None if isnan(number) else number
+
+
+def number_or_date(value: object) -> float | None:
+    """A value as a number, or a date as seconds since 1970; None if it is neither.
+
+    Text counts as the number or the date that it spells. Without a time zone it is UTC.
+
+    >>> number_or_date("2.50"), number_or_date("1970-01-02"), number_or_date("2 kg")
+    (2.5, 86400.0, None)
+    """
+    number = number_of(value)
+    if number is not None:
+        return number
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+    if isinstance(value, datetime):
+        moment = value if value.tzinfo else value.replace(tzinfo=UTC)
+        return (moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()
+    if isinstance(value, date):
+        return float((value - date(1970, 1, 1)).days * 86400)
+    return None
 
 
 def _spelled_number(text: str) -> float | None:

@@ -15,6 +15,7 @@ from functools import cached_property
 from pastwise.data.conditions import (
     Condition,
     as_condition,
+    incomparable,
     looks_like_condition,
     parse_condition,
     with_orders,
@@ -190,7 +191,7 @@ class StateFinder:
         return with_orders(condition, self._orders)
 
     def _require_columns(self, part: str, condition: Condition) -> None:
-        """Refuse a condition on columns that the states were not made of."""
+        """Refuse columns that the states were not made of, and text where there are numbers."""
         for name in condition.columns:
             if name in self.columns:
                 continue
@@ -202,6 +203,9 @@ class StateFinder:
                 f"{part}: {condition}: the states say nothing of a column {shown(name)}; {hint}",
                 part,
             )
+        problem = incomparable(condition, self.regions.values())
+        if problem is not None:
+            raise GoalError(f"{part}: {condition}: {problem}", part)
 
     def _answers(self, part: str, condition: Condition) -> dict[Label, bool]:
         """Whether each state satisfies a condition, in the order of the states."""

@@ -20,7 +20,13 @@ import numpy as np
 import pyarrow as pa
 
 from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray
-from pastwise.data.conditions import Condition, about, as_condition, parse_condition
+from pastwise.data.conditions import (
+    Condition,
+    about,
+    as_condition,
+    incomparable,
+    parse_condition,
+)
 from pastwise.data.partition import ROOT, Feature, Partition, Split, TreeBuilder
 from pastwise.data.space import Label, Space
 from pastwise.errors import ConditionError, LogError, ParameterError, PastwiseError
@@ -70,6 +76,9 @@ def _terminal_leaves(terminal: Sequence[Label], partition: Partition) -> tuple[L
                     f"terminal: {given}: {name!r} is none of the features, which are "
                     f"{', '.join(known)}"
                 )
+        problem = incomparable(condition, regions.values())
+        if problem is not None:
+            raise ParameterError(f"terminal: {given}: {problem}")
         for label, region in regions.items():
             if condition.decide(region):
                 labels[label] = None
