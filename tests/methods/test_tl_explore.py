@@ -109,6 +109,23 @@ def counts_of_three() -> TransitionCounts:
     )
 
 
+def test_forbidden_actions_never_close_the_gate() -> None:
+    """Records of them serve no goal, in whichever way they come."""
+    allowed = np.array([[True, False]])
+    ideal = IdealModel.of([0.99, 0.01], num_actions=2, allowed=allowed)
+    method = TLExplore()
+    zero = np.zeros(20, dtype=np.int64)
+    log = Transitions(zero, zero + 1, zero)
+    counts = TransitionCounts.from_transitions(log, Space.of_size(2), Space.of_size(2))
+    by_counts = method.start(counts, ideal)
+    by_order = method.start(counts, ideal, log)
+    observed = method.start(counts, ideal, log)
+    for _ in range(method.window):
+        method.observe(observed, np.array(0), np.array(1), np.array(0))
+    for memory in (by_counts, by_order, observed):
+        assert memory.window.mean() == 0
+
+
 def test_gate_without_any_log_is_open() -> None:
     ideal = IdealModel.of([0.99, 0.01], num_actions=2)
     method = TLExplore(explore=EpsilonGreedy(1.0))

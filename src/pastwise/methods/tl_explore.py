@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pastwise._numerics.arrays import FloatArray, IntArray
+from pastwise._numerics.arrays import FloatArray, IntArray, entries
 from pastwise._numerics.streams import Random
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Transitions
@@ -109,7 +109,7 @@ class TLExplore:
         """
         learned = self._tl.start(counts, ideal)
         if recent is not None:
-            similarity = self.similarity(ideal, *recent.last(self.window))
+            similarity = self._similarity_of(ideal, *recent.last(self.window))
         else:
             similarity = _mean_similarity(learned.evidence, counts)
         sizes = (ideal.num_states, ideal.num_actions)
@@ -138,10 +138,17 @@ class TLExplore:
     ) -> None:
         """Learn from one transition of each run, and move the window on."""
         learned = memory.learned
-        similarity = self.similarity(learned.ideal, state, action, next_state)
+        similarity = self._similarity_of(learned.ideal, state, action, next_state)
         self._tl.add(learned, state, action, similarity)
         memory.records[(*learned.batch, state, action)] += 1.0
         memory.window.push(similarity)
+
+    def _similarity_of(
+        self, ideal: IdealModel, state: IntArray, action: IntArray, next_state: IntArray
+    ) -> FloatArray:
+        """Similarity of records [...]; zero for actions not allowed."""
+        similarity = self.similarity(ideal, state, action, next_state)
+        return np.asarray(similarity * entries(ideal.allowed, state, action))
 
     def plan(self, memory: Exploration, states: States = EVERY_STATE) -> Plan:
         """The rule expected of the explorer while the gate is open, of TL otherwise."""
