@@ -490,6 +490,23 @@ def test_alternatives_are_judged_as_if_they_had_been_chosen(
     assert (there.low, there.high) == pytest.approx((-back.high, -back.low), abs=2e-5)
 
 
+def test_a_second_opinion_is_what_its_method_learns_from_old_records() -> None:
+    """A log that has lost its weight teaches FPD_learn nothing."""
+    rng = np.random.default_rng(0)
+    did = rng.choice(["x", "y"], 300)
+    led = np.where(rng.random(300) < np.where(did == "x", 0.9, 0.1), "good", "bad")
+    log = {"was": ["good"] * 300, "did": did, "then": led, "day": np.arange(300.0)}
+    learner = pw.TransferLearner(pw.Goal(prefer="good"), method="FPD_learn").fit(
+        {name: list(values) for name, values in log.items()},
+        **{"state": "was", "action": "did", "next_state": "then"},
+        **{"age": "day", "half_life": 1.0, "as_of": 345.0},
+    )
+    assert learner.rule("good")["x"] == pytest.approx(0.5, abs=0.01)
+    by_foresight = learner.retarget(learner.goal, "TL_foresight").evaluate(samples=100)
+    itself = learner.evaluate(samples=100).values["new"].mean
+    assert by_foresight.values["FPD_learn"].mean == pytest.approx(itself, abs=1e-3)
+
+
 def test_a_better_alternative_is_named(learner: pw.TransferLearner) -> None:
     """A method that only airs is worse than any that learns."""
     airing = learner.retarget(learner.goal, Scripted(np.eye(3)[np.full((1, 5), 2)]))

@@ -293,7 +293,7 @@ def _fpd_learn(goal: Goal, ideal: IdealModel, log: TransitionCounts) -> dict[str
 
     def learn(counts: TransitionCounts) -> FloatArray:
         own_ideal = ideal_on(goal, counts) if goal.maximise else ideal
-        return method.plan(method.start(counts.evenly_weighted(), own_ideal)).rule
+        return method.plan(method.start(counts, own_ideal)).rule
 
     return {method.name: LearnedRule(learn(log), lambda part: learn(log.without(part)))}
 
