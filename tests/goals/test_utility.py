@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import log
 
 import numpy as np
@@ -11,6 +12,7 @@ from pastwise._numerics.arrays import FloatArray, IntArray
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import Space
 from pastwise.errors import ParameterError
+from pastwise.evaluation.criterion import Criterion
 from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
 from pastwise.goals.utility import Utility
@@ -81,6 +83,49 @@ def test_totals_until_the_end_have_no_origin() -> None:
     utility = utility_of(Goal(reward={"a": -3, "b": 1, "c": 5}), 2)
     np.testing.assert_allclose(utility.unit * utility.next_state_part[0, 0], [-3, 1, 5])
     assert utility.origin == 0
+
+
+GOALS = {
+    "a state": Goal(prefer="a"),
+    "the end": Goal(prefer="c"),
+    "a state and the end": Goal(prefer={"a": 1, "c": 0.5}),
+    "all states": Goal(prefer={"a": 1, "b": 0.5, "c": 0.2}),
+    "actions": Goal(prefer_actions={"left": 1, "right": 0.9}),
+    "a state and actions": Goal(prefer="a", prefer_actions="left"),
+    "the end and actions": Goal(prefer="c", prefer_actions="left"),
+    "a reward": Goal(reward={"a": -3, "b": 1, "c": 5}),
+    "a table": Goal(
+        table={
+            state: {
+                "left": {"a": 0.6, "b": 0.1, "c": 0.3},
+                "right": {"a": 0.1, "b": 0.1, "c": 0.8},
+            }
+            for state in "abc"
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("ends", [(), (2,)], ids=["no end", "an end"])
+@pytest.mark.parametrize("name", GOALS)
+def test_a_plan_adds_up_until_the_end_where_an_evaluation_does(
+    name: str, ends: tuple[int, ...]
+) -> None:
+    log = counts_of_list([(0, 0, 1), (1, 1, 0), (0, 1, 2)], 3, 2)
+    log = replace(log, states=STATES, actions=ACTIONS).ending_in(terminal(*ends))
+    utility = utility_of(GOALS[name], *ends)
+    assert utility.stops_at_end == (Criterion.of(GOALS[name], log).ends is not None)
+    assert not (utility.stops_at_end and utility.after_end.any())
+
+    # Where it is what an evaluation measures, it is so in the goal's own unit.
+    assert utility.is_measure == (
+        name not in ("a table", "a state and actions", "the end and actions")
+    )
+    if utility.is_measure:
+        state, action, next_state = np.indices((3, 2, 3))
+        found = utility.of_transitions(state, action, next_state)
+        score = np.broadcast_to(GOALS[name].score(STATES, ACTIONS), (3, 2, 3))
+        np.testing.assert_allclose(utility.origin + utility.unit * found, score, atol=1e-12)
 
 
 def test_forbidden_state_lies_far_below_the_least_wanted() -> None:

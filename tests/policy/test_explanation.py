@@ -197,6 +197,27 @@ def test_the_unit_is_that_of_an_evaluation(goal: Goal, terminal: str, measure: s
     assert learner.retarget(goal, "TL").explain("cold").measure is None
 
 
+def test_a_plan_for_something_else_than_an_evaluation_measures_says_so() -> None:
+    log = {"s": ["cold", "cold"], "a": ["heat", "wait"], "n": ["warm", "cold"]}
+    goal = Goal(prefer="warm", prefer_actions="wait")
+    learner = TransferLearner(goal).fit(log, Columns.of("s", "a", "n"))
+    assert learner.explain("cold").measure == "share of time as wanted"
+    assert "value: planned utility in the long run" in str(learner.explain("cold", max_states=1))
+
+
+def test_a_share_of_time_is_a_share_where_another_state_ends_episodes() -> None:
+    log = {
+        "s": ["low", "low", "high", "high"] * 20,
+        "a": ["x", "y", "x", "y"] * 20,
+        "n": ["high", "low", "high", "gone"] * 20,
+    }
+    columns = Columns.of("s", "a", "n", terminal=["gone"])
+    learner = TransferLearner(Goal(prefer="high")).fit(log, columns)
+    large = learner.explain("low", max_states=1)
+    assert large.measure == "share of time as wanted"
+    assert 0 <= large.actions["x"].parts[VALUE] <= 1
+
+
 def test_values_of_actions_are_those_of_an_evaluation() -> None:
     """The rule with one action always taken in a state, evaluated as a rule of its own."""
     table = Path(__file__).parents[2] / "examples" / "thermostat" / "log.csv"

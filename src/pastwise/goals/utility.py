@@ -16,7 +16,8 @@ the same scale instead: a state of half the weight has half the utility, though 
 near that of the best one. What a planner collects is then what an evaluation measures.
 
 Where episodes end, the zero matters as well: a longer episode collects more of anything positive.
-A reward then keeps its own zero, and any other goal has its zero at the least wanted next state.
+A reward and a preference for actions alone then keep their own zero, and any other goal has its
+zero at the least wanted next state.
 """
 
 from __future__ import annotations
@@ -59,18 +60,24 @@ class Utility:
     Attributes
     ----------
     next_state_part : [1 or S, 1 or A, S]
-        From 0 to 1; with terminal states, a reward keeps its own zero.
+        From 0 to 1; with terminal states, a reward or a preference for actions keeps its own zero.
     action_part : [1 or S, A]
         0 for the best action, negative for others.
     terminal : [number]
         Terminal states: episodes end there.
     after_end : [number]
-        Utility of every epoch after the end of an episode, for each terminal state. It is 0 if the
-        goal is a reward, or if it wants nothing but terminal states; otherwise staying in the
-        terminal state counts like arriving there.
+        Utility of every epoch after the end of an episode, for each terminal state: 0 if it stops
+        there; otherwise staying in the terminal state counts like arriving there.
+    stops_at_end : bool
+        Whether utilities add up until the end of an episode and nothing is collected after it, as
+        `evaluation.criterion` has it: with terminal states, for a reward, for a goal that depends
+        on states or actions, and for one that wants nothing but terminal states.
     unit, origin : float
-        A utility u is worth ``origin + unit * u`` in the goal's own unit. The origin is 0 where
-        utilities add up until the end of an episode.
+        A utility u is ``origin + unit * u`` in the goal's own unit. The origin is 0 where utilities
+        add up.
+    is_measure : bool
+        Whether an evaluation measures this utility. It does not count a preference for actions next
+        to one for states, and judges a table by its probabilities, not by their logarithms.
 
     Examples
     --------
@@ -86,8 +93,10 @@ class Utility:
     action_part: FloatArray
     terminal: IntArray
     after_end: FloatArray
+    stops_at_end: bool = False
     unit: float = 1.0
     origin: float = 0.0
+    is_measure: bool = True
 
     @classmethod
     def of(cls, ideal: IdealModel, terminal: IntArray, *, forbidden_ratio: float = 1e-5) -> Utility:
@@ -131,22 +140,36 @@ class Utility:
             zero = -least_next_state
         else:
             zero = ideal.log_scale
-        is_wanted = (next_state_part > least_next_state).any(axis=(0, 1))
         next_state_part = (next_state_part + zero) / scale
         action_part = action_part / scale
+
+        # The goal's own unit.
+        stops_at_end = _stops_at_end(ideal, terminal)
         unit = 1.0
         origin = 0.0
+        is_measure = False
         if ideal.score is not None:
             next_state_part, action_part = _scored(ideal, next_state_part, action_part)
-            unit, origin = _in_goal_unit(ideal, next_state_part, terminal)
+            unit, origin = _in_goal_unit(ideal.score, next_state_part, stops_at_end)
+            is_of_actions = ideal.normalised and ideal.score.ndim > 1
+            if is_of_actions and stops_at_end:
+                next_state_part = next_state_part + ideal.score.max() / unit
+            is_measure = is_of_actions or not action_part.any()
 
         # What an epoch after the end of an episode still collects.
-        wants_only_ends = bool(np.isin(np.flatnonzero(is_wanted), terminal).all())
-        if not ideal.normalised or wants_only_ends:
-            after_end = np.zeros(len(terminal))
-        else:
-            after_end = next_state_part[..., terminal].max(axis=(0, 1))
-        return cls(next_state_part, action_part, terminal, after_end, unit, origin)
+        after_end = np.zeros(len(terminal))
+        if not stops_at_end:
+            after_end = next_state_part[0, 0, terminal]
+        return cls(
+            next_state_part,
+            action_part,
+            terminal,
+            after_end,
+            stops_at_end,
+            unit,
+            origin,
+            is_measure,
+        )
 
     @classmethod
     def _indifferent(
@@ -171,17 +194,13 @@ class Utility:
             action_part=np.zeros((1, 1)),
             terminal=terminal,
             after_end=np.zeros(len(terminal)),
+            stops_at_end=len(terminal) > 0,
         )
 
     @property
     def concerns_next_states_only(self) -> bool:
         """Whether the part of the next state is the same for every state and action."""
         return self.next_state_part.shape[:2] == (1, 1)
-
-    @property
-    def stops_at_end(self) -> bool:
-        """Whether there are terminal states, and nothing is collected after reaching one."""
-        return len(self.terminal) > 0 and not self.after_end.any()
 
     @property
     def is_indifferent(self) -> bool:
@@ -214,6 +233,19 @@ class Utility:
         return LogUtility(mean, total_weight, is_useful)
 
 
+def _stops_at_end(ideal: IdealModel, terminal: IntArray) -> bool:
+    """Whether utilities add up until the end of an episode; see `Utility`."""
+    if not len(terminal):
+        return False
+    score = ideal.score
+    is_of_next_states = ideal.log_transition.shape[:2] == (1, 1)
+    if not ideal.normalised or not is_of_next_states or (score is not None and score.ndim > 1):
+        return True
+    log_transition = ideal.log_transition[0, 0]
+    is_wanted = log_transition > log_transition.min() if score is None else score > 0
+    return bool(np.isin(np.flatnonzero(is_wanted), terminal).all())
+
+
 def _scored(
     ideal: IdealModel, next_state_part: FloatArray, action_part: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
@@ -238,18 +270,17 @@ def _rescaled(score: FloatArray, part: FloatArray) -> FloatArray:
 
 
 def _in_goal_unit(
-    ideal: IdealModel, next_state_part: FloatArray, terminal: IntArray
+    score: FloatArray, next_state_part: FloatArray, stops_at_end: bool
 ) -> tuple[float, float]:
     """Unit and origin of a utility; see `Utility`."""
-    score = np.asarray(ideal.score)
     length = float(np.ptp(score))
     if length == 0:
         return 1.0, 0.0
     share = float(np.ptp(next_state_part)) if score.ndim == 1 else 1.0
     unit = length / share
-    if len(terminal):
+    if stops_at_end:
         return unit, 0.0
-    return unit, float(score.max()) - unit
+    return unit, float(score.max() - unit * next_state_part.max())
 
 
 def _relative_to_best(

@@ -777,7 +777,9 @@ class TransferLearner:
         counts = self.counts_.total()
         goal = policy.goal
         if len(states) > max_states or counts.num_records == 0:
-            return Explanation(states.labels[s], method, reasons, measure_of(goal, counts))
+            is_measure = Utility.of(policy.ideal, counts.terminal).is_measure
+            measure = measure_of(goal, counts) if is_measure else "planned utility"
+            return Explanation(states.labels[s], method, reasons, measure)
 
         # Values of the allowed actions, as an evaluation has them.
         allowed = [label for label, reason in reasons.items() if reason.is_allowed]
