@@ -47,7 +47,11 @@ def shown(value: object, most: int = 200) -> str:
     most : int
         About the number of characters; the default is two lines.
     """
-    return shortened(repr(value), most)
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no whole number of more than some thousand digits
+        text = "a number of thousands of digits"
+    return shortened(text, most)
 
 
 def listed(names: Sequence[str], most: int = 20) -> str:

@@ -114,7 +114,15 @@ def test_tables_and_functions_are_only_shown() -> None:
         "TL\0(prior_count=5)",
         "TL(prior_count=1e999999)()",
         "TL(prior_count=" + "-" * 5000 + "5)",
+        "TL(prior_count=" + "-" * 480 + "5)",
+        "TL(prior_count=" + "-" * 200_000 + "5)",
+        "TL(prior_count=" + "not " * 5000 + "5)",
+        "TL(prior_count=1" + "+1" * 5000 + ")",
+        "TL(prior_count=a" + ".a" * 5000 + ")",
         "TL(prior_count=" + "9" * 5000 + ")",
+        "TL(prior_count=0x" + "f" * 5000 + ")",
+        "TL(prior_count={[]})",
+        "TL(prior_count={[]: 1})",
     ],
 )
 def test_text_that_is_no_method_is_refused(text: str) -> None:
@@ -129,6 +137,8 @@ def test_hyper_parameters_of_a_text_are_checked() -> None:
         methods.create("TL_foresight(past_skill=2)")
     with pytest.raises(ParameterError, match="unknown method 'SARSA'"):
         methods.create("SARSA(epochs=3)")
+    with pytest.raises(ParameterError, match=r"past_skill must be a number from -1 to 1, not 444"):
+        methods.create("TL_foresight(past_skill=0x" + "f" * 400 + ")")
 
 
 def test_unknown_hyper_parameter_is_refused_with_those_that_are_known() -> None:
@@ -278,7 +288,10 @@ def test_subclass_is_not_the_registered_class() -> None:
         ({"name": "FPD"}, "FPD does not learn from a log"),
         ({"name": "TL", "depth": 3}, "TL has no hyper-parameter 'depth'"),
         ({"name": "TL", "prior_count": -1}, "prior counts must be positive"),
-        ({"name": "TL", "prior_count": "much"}, "prior_count must be a number, not 'much'"),
+        (
+            {"name": "TL", "prior_count": "much"},
+            r"prior_count must be a number up to 1e\+12, not 'much'",
+        ),
         ({"name": "TL", "similarity": "eval"}, "similarity must be a function"),
         ({"name": "TL", "similarity": []}, "similarity must be a function"),
         ({"name": "TL", "similarity": {"function": "eval"}}, "'eval' is not a hyper-parameter"),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from math import inf, prod
 from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pastwise._numerics.arrays import FloatArray, where_first
-from pastwise.errors import ParameterError
+from pastwise.errors import ParameterError, shown
 
 ROW_SUM_TOLERANCE = 1e-9
 """How far each entry of a distribution may move its sum from 1: n entries may move it n times as
@@ -83,10 +83,18 @@ def require_number(name: str, value: object, lowest: float, highest: float) -> N
     pastwise.errors.ParameterError: epsilon must be a number from 0 to 1, not 1.5
     """
     is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-    if not is_number or not lowest <= float(value) <= highest:  # type: ignore[arg-type]
+    if not is_number or not lowest <= _as_float(value) <= highest:  # type: ignore[arg-type]
         raise ParameterError(
-            f"{name} must be a number from {lowest:g} to {highest:.9g}, not {value!r}"
+            f"{name} must be a number from {lowest:g} to {highest:.9g}, not {shown(value)}"
         )
+
+
+def _as_float(number: Real) -> float:
+    """A number as a float; infinite if it is too large, negative or not."""
+    try:
+        return float(number)
+    except OverflowError:
+        return inf
 
 
 def require_whole_number(name: str, value: object, lowest: int, highest: int) -> None:
@@ -94,8 +102,14 @@ def require_whole_number(name: str, value: object, lowest: int, highest: int) ->
     is_whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
     if not is_whole or not lowest <= int(value) <= highest:  # type: ignore[call-overload]
         raise ParameterError(
-            f"{name} must be a whole number from {lowest:,} to {highest:,}, not {value!r}"
+            f"{name} must be a whole number from {lowest:,} to {highest:,}, not {shown(value)}"
         )
+
+
+def require_truth_value(name: str, value: object) -> None:
+    """Refuse anything but true and false."""
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"{name} must be true or false, not {shown(value)}")
 
 
 def check_sums(name: str, sums: FloatArray, length: int, rounding: float = 0.0) -> None:

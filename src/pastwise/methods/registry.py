@@ -26,7 +26,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pastwise.errors import ParameterError
+from pastwise._numerics.checks import require_truth_value
+from pastwise.errors import ParameterError, shown
 from pastwise.methods.base import AnyMethod
 
 Class = TypeVar("Class", bound=type)
@@ -42,6 +43,9 @@ DEFAULT = "TL_foresight"
 
 ALTERNATIVES = (DEFAULT, "TL")
 """Names of the methods whose rules an evaluation shows next to a learned one."""
+
+LONGEST_TEXT = 500
+"""Characters of the longest text of a method that is read; all hyper-parameters take fewer."""
 
 SPARE_COLOURS = ("#332288", "#117733", "#882255", "#AA4499", "#44AA99", "#999933")
 """For methods that do not choose a colour (from Paul Tol's palette for every eye)."""
@@ -162,11 +166,13 @@ def _name_and_parameters(text: str) -> tuple[str, dict[str, PlainValue]]:
     if not text.endswith(")"):
         return text, {}
     unreadable = ParameterError(
-        f"cannot read the method {text!r}; write its name, and numbers as in TL(prior_count=5)"
+        f"cannot read the method {shown(text)}; write its name, and numbers as in TL(prior_count=5)"
     )
+    if len(text) > LONGEST_TEXT:
+        raise unreadable
     try:
         call = ast.parse(text, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError):
         raise unreadable from None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
         raise unreadable
@@ -178,7 +184,7 @@ def _name_and_parameters(text: str) -> tuple[str, dict[str, PlainValue]]:
             raise unreadable
         try:
             value = ast.literal_eval(keyword.value)
-        except ValueError:
+        except (TypeError, ValueError):
             raise unreadable from None
         if not _is_plain(value):
             raise unreadable
@@ -200,16 +206,14 @@ def with_parameters(method: AnyMethod, /, **hyper_parameters: Any) -> AnyMethod:
 
 def _require_kind(parameter: str, value: Any, default: Any) -> None:
     """Refuse a number where the default is a truth value, and the like; methods check ranges."""
-    is_truth_value = isinstance(value, bool)
     if isinstance(default, bool):
-        if not is_truth_value:
-            raise ParameterError(f"{parameter} must be true or false, not {value!r}")
-    elif is_truth_value:
+        require_truth_value(parameter, value)
+    elif isinstance(value, bool):
         raise ParameterError(f"{parameter} must not be true or false, but got {value!r}")
     elif isinstance(default, int) and not isinstance(value, Integral):
-        raise ParameterError(f"{parameter} must be a whole number, not {value!r}")
+        raise ParameterError(f"{parameter} must be a whole number, not {shown(value)}")
     elif isinstance(default, float) and not isinstance(value, Real):
-        raise ParameterError(f"{parameter} must be a number, not {value!r}")
+        raise ParameterError(f"{parameter} must be a number, not {shown(value)}")
 
 
 # Hyper-parameters as plain values, for files.

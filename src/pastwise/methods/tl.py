@@ -18,7 +18,7 @@ from pastwise._numerics.arrays import BoolArray, FloatArray, IntArray, batch_ind
 from pastwise._numerics.streams import Random
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Transitions
-from pastwise.errors import ParameterError
+from pastwise.errors import ParameterError, shown
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods.base import EVERY_STATE, RECORDS, LiveRows, Plan, States, rows_of
 from pastwise.methods.registry import register
@@ -89,7 +89,7 @@ class TL:
         if not callable(self.similarity):
             raise ParameterError(
                 "similarity must be a function of (ideal, state, action, next_state), "
-                f"not {self.similarity!r}"
+                f"not {shown(self.similarity)}"
             )
 
     def start(

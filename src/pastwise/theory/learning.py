@@ -51,7 +51,7 @@ from pastwise._numerics.arrays import (
 )
 from pastwise._numerics.checks import require_memory
 from pastwise.data.counts import TransitionCounts
-from pastwise.errors import GoalError, ParameterError
+from pastwise.errors import GoalError, ParameterError, shown
 from pastwise.goals.ideal import IdealModel
 from pastwise.theory.similarity import Similarity, normalised_similarity
 
@@ -114,7 +114,9 @@ def checked_prior_count(prior_count: ArrayLike, *, largest: float = 1e12) -> Flo
     """
     given = np.asarray(prior_count)
     if given.dtype.kind not in "iuf":
-        raise ParameterError(f"prior_count must be a number, not {prior_count!r}")
+        raise ParameterError(
+            f"prior_count must be a number up to {largest:g}, not {shown(prior_count)}"
+        )
     nu = given.astype(np.float64)
     invalid = ~((nu > 0) & (nu <= largest))
     if invalid.any():
