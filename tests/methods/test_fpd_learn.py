@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,8 @@ from pastwise.data.records import Transitions
 from pastwise.data.space import Space
 from pastwise.errors import InfeasibleError, ParameterError
 from pastwise.goals.ideal import IdealModel
-from pastwise.methods import FPDLearn
+from pastwise.methods import FPD, FPDLearn
+from pastwise.models.dense import DenseModel
 from pastwise.models.learned import LearnedModel
 from pastwise.theory.fpd import design
 from tests.helpers.methods import rules_everywhere
@@ -137,3 +140,19 @@ def test_prior_that_is_not_positive_is_refused(prior_count: float) -> None:
     message = f"prior_count is {prior_count}; prior counts must be positive"
     with pytest.raises(ParameterError, match=message):
         FPDLearn(prior_count=prior_count)
+
+
+@pytest.mark.parametrize("prior_count", [np.ones((2, 2, 2)), [1, 2, 3], [0.5]])
+def test_prior_that_is_a_table_is_refused(prior_count: Any) -> None:
+    message = r"prior_count of FPD_learn must be one number, not a table of shape \("
+    with pytest.raises(ParameterError, match=message):
+        FPDLearn(prior_count=prior_count)
+
+
+@pytest.mark.parametrize("replay", [1, 0, 5, "no", None])
+def test_replay_that_is_neither_true_nor_false_is_refused(replay: Any) -> None:
+    """A file could not be read again."""
+    with pytest.raises(ParameterError, match=f"replay must be true or false, not {replay!r}"):
+        FPDLearn(replay=replay)
+    with pytest.raises(ParameterError, match=f"replay must be true or false, not {replay!r}"):
+        FPD(DenseModel(np.full((2, 2, 2), 0.5)), replay=replay)

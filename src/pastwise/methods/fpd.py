@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pastwise._numerics.arrays import FloatArray, batch_index
+from pastwise._numerics.checks import require_truth_value
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Transitions
 from pastwise.goals.ideal import IdealModel
@@ -49,6 +50,7 @@ class FPD(FollowsFixedPolicy):
 
     def __post_init__(self) -> None:
         require_horizon(self.horizon)
+        require_truth_value("replay", self.replay)
 
     def start(
         self, counts: TransitionCounts, ideal: IdealModel, recent: Transitions | None = None

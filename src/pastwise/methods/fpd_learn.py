@@ -11,9 +11,11 @@ from typing import ClassVar
 import numpy as np
 
 from pastwise._numerics.arrays import FloatArray, IntArray, batch_index, log
+from pastwise._numerics.checks import require_truth_value
 from pastwise._numerics.streams import Random
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Transitions
+from pastwise.errors import ParameterError
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods.base import EVERY_STATE, Plan, States
 from pastwise.methods.baselines import FixedPolicy
@@ -64,8 +66,14 @@ class FPDLearn:
 
     def __post_init__(self) -> None:
         require_horizon(self.horizon)
-        if self.prior_count is not None:
-            checked_prior_count(self.prior_count)
+        require_truth_value("replay", self.replay)
+        if self.prior_count is None:
+            return
+        shape = checked_prior_count(self.prior_count).shape
+        if shape:
+            raise ParameterError(
+                f"prior_count of FPD_learn must be one number, not a table of shape {shape}"
+            )
 
     def start(
         self, counts: TransitionCounts, ideal: IdealModel, recent: Transitions | None = None
