@@ -716,7 +716,6 @@ NORMALISED = {"function": "normalised_similarity"}
         ("method", {"name": "TL", "prior_count": -1}),
         ("method", {"name": "TL", "prior_count": "much"}),
         ("method", {"name": "TL", "prior": 1}),
-        ("method", {"name": "SARSA"}),
         ("method", {"name": []}),
         ("method", {}),
         ("method", "TL"),
@@ -741,6 +740,12 @@ def test_content_that_cannot_be_is_refused(policy: Path, name: str, value: Any) 
     tensors, content = parts(policy)
     forge(policy, tensors, {**content, name: value})
     refuse(policy, "damaged")
+
+
+def test_method_of_a_package_that_is_not_installed_is_named(policy: Path) -> None:
+    tensors, content = parts(policy)
+    forge(policy, tensors, {**content, "method": {"name": "SARSA"}})
+    refuse(policy, "was learned by the method 'SARSA', which is not installed; install the package")
 
 
 # Writing.

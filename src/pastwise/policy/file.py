@@ -31,10 +31,10 @@ from pastwise.data.counts import Decay, TransitionCounts
 from pastwise.data.episodes import NUM_FOLDS, EpisodeSummary, EpisodeVisits
 from pastwise.data.space import checked_label
 from pastwise.data.visits import StateVisits
-from pastwise.errors import ConflictError, FileError, ParameterError, PolicyFileError
+from pastwise.errors import ConflictError, FileError, ParameterError, PolicyFileError, shown
 from pastwise.goals.goal import Goal
 from pastwise.logs.columns import Columns
-from pastwise.methods.registry import from_settings, to_settings
+from pastwise.methods.registry import entries, from_settings, to_settings
 from pastwise.policy.packing import (
     CONTENT,
     Content,
@@ -117,6 +117,14 @@ def load_policy(path: str | Path) -> PolicyState:
     if "goal" not in content:
         raise PolicyFileError(
             f"{path} holds counts, not a policy; pastwise learn makes a policy of them"
+        )
+    with blaming(path):
+        method = content["method"]["name"]
+        is_installed = method in entries()
+    if not is_installed:
+        raise PolicyFileError(
+            f"{path} was learned by the method {shown(method)}, which is not installed; "
+            "install the package that has it, or import the module that registers it"
         )
     with blaming(path):
         counts, columns = unpack_counts(tensors, content)
