@@ -89,10 +89,12 @@ def test_texts_may_be_written_by_hand() -> None:
     assert given == methods.TLForesight(epochs=7, discount=0.5)
 
 
-def test_tables_and_functions_are_only_shown() -> None:
+def test_tables_functions_and_explorers_are_only_shown() -> None:
     text = text_of(methods.TL(prior_count=np.ones((2, 2, 2)), similarity=plain_similarity))
     assert text == "TL(prior_count=..., similarity=...)"
+    assert text_of(methods.TLExplore(explore=UCB())) == "TL_explore(explore=...)"
     assert text_of(methods.TL(prior_count=np.float32(2))) == "TL(prior_count=2.0)"
+    assert text_of(methods.TL(prior_count=np.array(5))) == "TL(prior_count=5)"
     with pytest.raises(ParameterError, match=re.escape(f"cannot read the method '{text}'")):
         methods.create(text)
 

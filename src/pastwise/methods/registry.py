@@ -233,8 +233,8 @@ def to_settings(method: AnyMethod) -> dict[str, JSON]:
 def text_of(method: AnyMethod) -> str:
     """Name and hyper-parameters of a registered method as `create` reads them, for links and lists.
 
-    Hyper-parameters that have their defaults are left out. Tables and functions are shown as
-    ``...``, which `create` refuses.
+    Hyper-parameters that have their defaults are left out. Tables, functions and
+    explorers are shown as ``...``, which `create` refuses.
 
     Examples
     --------
@@ -276,7 +276,7 @@ def _fields_to_plain(value: Any, module: Any) -> dict[str, JSON]:
 
 def _to_plain(parameter: str, value: Any, module: Any) -> JSON:
     """Numbers and text as they are; functions and dataclasses by their names in the module."""
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic | np.ndarray) and value.ndim == 0:
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return value
