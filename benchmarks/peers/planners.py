@@ -259,7 +259,7 @@ def known_values(
 
 
 def run_sepsis(options: argparse.Namespace) -> list[str]:
-    """Survival after logs of the published expert; the logs are those of the study icu-sepsis."""
+    """Survival after logs of the published expert, sampled as the study icu-sepsis does."""
     setting = icu_settings()[0]
     learners: dict[str, Learner] = {
         **registered_learners([OURS, *REFERENCES]),
