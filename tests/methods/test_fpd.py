@@ -7,7 +7,7 @@ import pytest
 
 from pastwise.errors import InfeasibleError, ParameterError
 from pastwise.goals.ideal import IdealModel
-from pastwise.methods import FPD
+from pastwise.methods import FPD, create
 from pastwise.models.dense import DenseModel
 from pastwise.theory.fpd import design
 from tests.helpers.methods import rules_everywhere
@@ -39,6 +39,27 @@ def test_state_without_a_feasible_action_is_an_error_when_its_rule_is_requested(
     np.testing.assert_array_equal(method.plan(memory).rule, [[1.0], [0.0]])
     with pytest.raises(InfeasibleError, match="state 1 has no feasible action"):
         method.rule(memory, np.array(1), rng)
+
+
+def test_only_a_known_system_makes_a_zero_of_the_goal_forbid_an_action() -> None:
+    """Action 0 usually leads to the preferred state 1, and at times to the impossible state 2."""
+    log = [(2, 0, 0), (2, 1, 0)]
+    for state in (0, 1):
+        log += [(state, 0, 1)] * 45 + [(state, 0, 2)] * 5 + [(state, 1, 0)] * 50
+    counts = counts_of_list(log, 3, 2)
+    risky = [0.0, 0.9, 0.1]
+    safe = [1.0, 0.0, 0.0]
+    known = FPD(DenseModel([[risky, safe], [safe, safe], [safe, safe]]))
+    learned = [create(name) for name in ("TL", "TL_explore", "TL_foresight")]
+
+    ideal = IdealModel.of([0.1, 0.9, 0.0], num_actions=2)
+    np.testing.assert_array_equal(known.plan(known.start(counts, ideal)).rule[0], [0, 1])
+    for method in learned:
+        assert method.plan(method.start(counts, ideal)).rule[0, 0] > 0.5
+
+    forbidding = IdealModel.of([0.1, 0.9, 0.0], num_actions=2, allowed=[False, True])
+    for method in learned:
+        assert method.plan(method.start(counts, forbidding)).rule[0, 0] == 0
 
 
 @pytest.mark.parametrize("replay", [False, True])
