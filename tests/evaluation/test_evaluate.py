@@ -496,11 +496,9 @@ def test_a_second_opinion_is_what_its_method_learns_from_old_records() -> None:
     did = rng.choice(["x", "y"], 300)
     led = np.where(rng.random(300) < np.where(did == "x", 0.9, 0.1), "good", "bad")
     log = {"was": ["good"] * 300, "did": did, "then": led, "day": np.arange(300.0)}
-    learner = pw.TransferLearner(pw.Goal(prefer="good"), method="FPD_learn").fit(
-        {name: list(values) for name, values in log.items()},
-        **{"state": "was", "action": "did", "next_state": "then"},
-        **{"age": "day", "half_life": 1.0, "as_of": 345.0},
-    )
+    columns: dict[str, Any] = {"state": "was", "action": "did", "next_state": "then"}
+    columns |= {"age": "day", "half_life": 1.0, "as_of": 345.0}
+    learner = pw.TransferLearner(pw.Goal(prefer="good"), method="FPD_learn").fit(log, **columns)
     assert learner.rule("good")["x"] == pytest.approx(0.5, abs=0.01)
     by_foresight = learner.retarget(learner.goal, "TL_foresight").evaluate(samples=100)
     itself = learner.evaluate(samples=100).values["new"].mean

@@ -17,7 +17,7 @@ from pastwise._numerics.arrays import FloatArray, IntArray, entries
 from pastwise._numerics.streams import Random
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.records import Transitions
-from pastwise.errors import ParameterError
+from pastwise.errors import ParameterError, shown
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods.base import EVERY_STATE, Plan, States
 from pastwise.methods.registry import register
@@ -88,7 +88,7 @@ class TLExplore:
         is_explorer = callable(self.explore) and hasattr(self.explore, "expected_rule")
         if not is_explorer or isinstance(self.explore, type):
             raise ParameterError(
-                f"explore must be an Explorer, such as EpsilonGreedy(0.3), not {self.explore!r}"
+                f"explore must be an Explorer, such as EpsilonGreedy(0.3), not {shown(self.explore)}"
             )
 
     @cached_property
