@@ -80,7 +80,8 @@ class Goal:
     table : next states with probabilities, or nested by state and action
         The whole ideal transition model. What is not named has probability 0: it is forbidden.
     prefer_actions, action_floor
-        The same as ``prefer`` and ``floor`` for actions; without them all actions are equal.
+        The same as ``prefer`` and ``floor`` for actions; without them all actions are equal. Next
+        to states, name every action for a mild preference; rules are judged by the states alone.
     forbid : pairs (state, action)
         Actions that must not be taken in a state, which may be given by a condition; None for
         every state.
