@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date, datetime
 from decimal import Decimal
 from math import inf, nan, nextafter
 from typing import Any
@@ -103,6 +104,31 @@ def test_labels_are_short_and_read_as_conditions() -> None:
     row = {"lactate": 3.0, "mean pressure": 80}
     holding = [label for label in partition.labels if parse_condition(label).holds(row)]
     assert holding == [partition.labels[partition.leaf_of(row)]]
+
+
+def test_labels_show_dates_and_times_that_conditions_read() -> None:
+    day = 86_400.0
+    splits = (
+        Split(0, 1, 2, below=-day),
+        Split(0, -1, -2, below=-1e300),
+        Split(0, -3, 3, below=nextafter(day + 3600.0, inf)),
+        Split(0, -4, -5, below=2 * day + 0.5),
+    )
+    partition = Partition((Feature("d", "number", is_date=True),), splits)
+    assert partition.labels == (
+        "d < -1.0000000000000001e+300",
+        "-1.0000000000000001e+300 <= d < '1969-12-31'",
+        "'1969-12-31' <= d <= '1970-01-02T01:00'",
+        "'1970-01-02T01:00' < d < '1970-01-03T00:00:00.500000'",
+        "d >= '1970-01-03T00:00:00.500000'",
+    )
+    for leaf, moment in ((2, datetime(1970, 1, 2, 1)), (3, "1970-01-03"), (4, date(1970, 1, 4))):
+        assert partition.leaf_of({"d": moment}) == leaf
+    for leaf, seconds in ((0, -inf), (1, -2 * day), (2, day + 3600), (3, 2 * day), (4, 3 * day)):
+        holding = [parse_condition(label).holds({"d": seconds}) for label in partition.labels]
+        assert holding == [place == leaf for place in range(5)]
+    again = Partition.from_dict(json.loads(json.dumps(partition.to_dict())))
+    assert again == partition
 
 
 def test_thresholds_that_differ_little_keep_their_labels_apart() -> None:

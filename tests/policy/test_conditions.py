@@ -83,6 +83,7 @@ def test_dates_as_text_are_rows_of_a_policy_with_dates() -> None:
     goal = pw.Goal(prefer="good", forbid=[("day < '2024-05-01'", "start")])
     learner = TransferLearner(goal, method="TL")
     learner.fit(pd.DataFrame(log), features=["day"], action="did", outcome="result")
+    assert list(learner.counts_.states.labels)[:2] == ["day < '2024-05-01'", "day >= '2024-05-01'"]
     early, late = learner.predict_proba([{"day": "2024-04-30"}, {"day": "2024-05-01T08:00"}])
     assert early.min() == 0
     assert late.min() > 0

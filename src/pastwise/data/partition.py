@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import cached_property
 from math import inf, isfinite, isnan, nextafter
 from typing import Any, Literal
@@ -66,12 +67,15 @@ class Feature:
         The known categories of a feature that is not a number, in their order.
     may_be_missing : bool
         Whether a value was missing in the log that the tree was grown on.
+    is_date : bool
+        Whether the numbers are dates, which labels show as such.
     """
 
     name: str
     kind: Kind
     categories: tuple[str | bool, ...] = ()
     may_be_missing: bool = False
+    is_date: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -116,6 +120,8 @@ class Feature:
         if self.kind == "category":
             content["categories"] = list(self.categories)
         content["may_be_missing"] = self.may_be_missing
+        if self.is_date:
+            content["is_date"] = True
         return content
 
 
@@ -442,9 +448,15 @@ class Partition:
         return region
 
     def _shown_thresholds(self) -> list[Callable[[float], str]]:
-        """For each feature, how its thresholds are written: 4 digits, more where they need them."""
+        """For each feature, how its thresholds are written: 4 digits, more where they need them.
+
+        Dates are written in full.
+        """
         shown: list[Callable[[float], str]] = []
-        for place in range(len(self.features)):
+        for place, feature in enumerate(self.features):
+            if feature.is_date:
+                shown.append(_date_text)
+                continue
             thresholds = {
                 split.below
                 for split in self.splits
@@ -518,7 +530,9 @@ class Partition:
                 if not all(isinstance(category, str) for category in categories):
                     raise ParameterError("categories are text")
                 missing = bool(entry["may_be_missing"])
-                features.append(Feature(str(entry["name"]), entry["kind"], categories, missing))
+                is_date = bool(entry.get("is_date", False))
+                name = str(entry["name"])
+                features.append(Feature(name, entry["kind"], categories, missing, is_date))
             places = {feature.name: place for place, feature in enumerate(features)}
             splits = []
             for entry in content["splits"]:
@@ -679,6 +693,16 @@ def _bound(
     if isfinite(threshold) and len(repr(before)) < len(repr(threshold)):
         return sign_before, shown(before)
     return sign, shown(threshold)
+
+
+def _date_text(seconds: float) -> str:
+    """Seconds since 1970 as a date in quotes, with a time of day where it is not midnight."""
+    try:
+        moment = datetime(1970, 1, 1) + timedelta(seconds=seconds)
+    except OverflowError:
+        return f"{seconds:.17g}"
+    text = moment.isoformat().removesuffix("T00:00:00").removesuffix(":00")
+    return f"'{text}'"
 
 
 def _text_of_categories(name: str, feature: Feature, restriction: Restriction) -> str:

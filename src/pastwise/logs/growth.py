@@ -33,7 +33,7 @@ from pastwise.errors import ConditionError, LogError, ParameterError, PastwiseEr
 from pastwise.goals.goal import Goal
 from pastwise.logs.columns import Columns, require_columns
 from pastwise.logs.decode import as_numpy, numbers_of
-from pastwise.logs.expressions import feature_value, is_missing, kind_of
+from pastwise.logs.expressions import feature_value, is_date, is_missing, kind_of
 from pastwise.logs.query import numeric, sampled
 from pastwise.logs.sources import ROW
 from pastwise.models.state_tree import Axis, Cut, GrowthOptions, Rows, grow, leaves_by
@@ -169,7 +169,8 @@ def _described(
     schema = frame.collect_schema()
     features = []
     for name in columns.features:
-        features.append(Feature(name, kind_of(name, schema[name])))
+        dtype = schema[name]
+        features.append(Feature(name, kind_of(name, dtype), is_date=is_date(dtype)))
 
     # Missing values of all features in one query.
     sums = {}
@@ -186,7 +187,7 @@ def _described(
         categories: tuple[str | bool, ...] = ()
         if feature.kind == "category":
             categories = _categories(frame, feature, names, conditions)
-        described.append(Feature(feature.name, feature.kind, categories, may_be_missing))
+        described.append(replace(feature, categories=categories, may_be_missing=may_be_missing))
     return described
 
 

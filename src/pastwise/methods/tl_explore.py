@@ -88,7 +88,8 @@ class TLExplore:
         is_explorer = callable(self.explore) and hasattr(self.explore, "expected_rule")
         if not is_explorer or isinstance(self.explore, type):
             raise ParameterError(
-                f"explore must be an Explorer, such as EpsilonGreedy(0.3), not {shown(self.explore)}"
+                "explore must be an Explorer, such as EpsilonGreedy(0.3), "
+                f"not {shown(self.explore)}"
             )
 
     @cached_property
