@@ -374,3 +374,63 @@ def test_parts_of_product_labels_are_united_by_key() -> None:
     assert texts.index(("a", 2)) == 1
     crossed = Space([("1", 2)], fields).union(Space([(1, "2")], fields))
     assert crossed.labels == (("1", "2"),)
+
+
+# Spellings
+
+SPELLINGS = [
+    ("true", "True"),
+    (False, "FALSE"),
+    ("2024-01-02", "2024-01-02T00:00:00"),
+    ("2024-01-02T09:30:00", "2024-01-02 09:30:00"),
+    ("2024-01-02T09:30:00.5", "2024-01-02 09:30:00.500000"),
+    ("2024-01-02T00:00:00+02:00", "2024-01-02 00:00:00+02:00"),
+]
+
+
+@pytest.mark.parametrize(("one", "two"), SPELLINGS)
+def test_a_label_is_found_by_another_spelling(one: Hashable, two: Hashable) -> None:
+    for label, other in ((one, two), (two, one)):
+        assert Space(["x", label]).index(other) == 1
+        assert Space([("x", label)]).index(("x", other)) == 0
+        assert Space([("x", label)], ("a", "b")).index(("x", other)) == 0
+
+
+@pytest.mark.parametrize(("one", "two"), SPELLINGS)
+def test_union_has_one_label_for_each_spelling(one: Hashable, two: Hashable) -> None:
+    for label, other in ((one, two), (two, one)):
+        assert len(Space(["x", label]).union(Space([other]))) == 2
+        assert len(Space([("x", label), "y"]).union(Space([("x", other)]))) == 2
+
+
+def test_a_space_that_tells_spellings_apart_keeps_them() -> None:
+    both = Space(["True", "true", "x"])
+    assert set(both.union(Space([True])).labels) == {"True", "true", "x"}
+    assert set(Space([True]).union(both).labels) == {"True", "true", "x"}
+    assert both.index(True) == 1
+    assert not both.has("TRUE")
+    assert len(both.union(Space(["TRUE"]))) == 4
+
+
+def test_union_of_spellings_does_not_depend_on_the_order() -> None:
+    spaces = [Space([True, "x"]), Space(["True"]), Space(["TRUE", "y"]), Space(["true"])]
+    for one, two, three, four in permutations(spaces):
+        united = one.union(two).union(three).union(four)
+        assert set(united.labels) == {"true", "x", "y"}
+
+
+@pytest.mark.parametrize(
+    ("label", "other"),
+    [("truth", "Truth"), ("2024-1-2 00:00:00", "2024-1-2"), ("9:30:00.50", "9:30:00.5")],
+)
+def test_other_texts_have_no_other_spelling(label: str, other: str) -> None:
+    assert not Space([label]).has(other)
+    assert len(Space([label]).union(Space([other]))) == 2
+
+
+def test_parts_of_labels_without_fields_are_united_by_key() -> None:
+    typed = Space([("a", 1), ("a", 2), "yes"])
+    texts = Space([("a", "1"), "no"])
+    united = typed.union(texts)
+    assert set(united.labels) == {("a", "1"), ("a", 2), "yes", "no"}
+    assert typed.index(("a", "2")) == 1

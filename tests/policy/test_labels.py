@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
@@ -74,3 +76,44 @@ def test_merge_of_files_of_counts(tmp_path: Path, text_log: Path, typed_log: Pat
         parts.append(part)
     merged, _ = pw.merge_counts(parts)
     require_one_label_each(merged)
+
+
+# Booleans and moments of typed tables, and what pandas writes of them.
+
+SPELLED: dict[str, tuple[list[Any], list[str]]] = {
+    "booleans": ([True, False, True], ["True", "False", "True"]),
+    "days": (
+        [datetime(2024, 1, 2), datetime(2024, 1, 3), datetime(2024, 1, 2)],
+        ["2024-01-02", "2024-01-03", "2024-01-02"],
+    ),
+    "moments": (
+        [datetime(2024, 1, 2, 9), datetime(2024, 1, 3), datetime(2024, 1, 2, 9)],
+        ["2024-01-02 09:00:00", "2024-01-03 00:00:00", "2024-01-02 09:00:00"],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SPELLED)
+@pytest.mark.parametrize("fields", [["s"], ["s", "k"]])
+@pytest.mark.parametrize("is_text_first", [True, False])
+def test_values_of_typed_tables_are_the_labels_of_their_csv_file(
+    tmp_path: Path, kind: str, fields: list[str], is_text_first: bool
+) -> None:
+    typed, texts = SPELLED[kind]
+    others = {"a": ["p", "q", "q"], "o": ["good", "bad", "bad"]}
+    pq.write_table(pa.table({"s": typed, "k": [1, 2, 1], **others}), tmp_path / "log.parquet")
+    pacsv.write_csv(pa.table({"s": texts, "k": ["1", "2", "1"], **others}), tmp_path / "log.csv")
+    logs = [tmp_path / "log.csv", tmp_path / "log.parquet"]
+    if not is_text_first:
+        logs.reverse()
+    names: dict[str, Any] = {"state": fields, "action": "a", "outcome": "o"}
+    learner = pw.TransferLearner(pw.Goal(prefer="good")).fit(logs[0], **names)
+
+    # The policy of one log decides for the other, and learns from it.
+    expected = learner.predict(logs[0]).tolist()
+    assert learner.predict(logs[1]).tolist() == expected
+    parts = [pw.count_transitions(log, **names) for log in logs]
+    assert len((parts[0] + parts[1]).states) == 4
+    learner.update(logs[1])
+    assert len(learner.counts_.states) == 4
+    assert len(learner.counts_.key) == 3

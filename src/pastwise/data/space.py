@@ -4,6 +4,10 @@ Users speak of labels; arrays have indices. A `Space` is the only place that kno
 text, a number or a boolean; in a product space it is a tuple of these, one for each field. Outside
 Python a label is known by its *key*: text as it is, anything else as JSON, so that the key of a
 product label is a JSON array.
+
+One value may be written in several ways: pandas writes a boolean of a CSV file as ``True`` and JSON
+as ``true``, and midnight as a date. Such labels have one *spelling*, so that a label of one table
+is found in another. Labels of one and the same table stay apart, however they are spelled.
 """
 
 from __future__ import annotations
@@ -26,6 +30,9 @@ from pastwise.errors import LabelError, ParameterError, UnknownLabelError
 
 Label = Hashable
 
+Keys = str | tuple[str, ...]
+"""The key of a label or, of a tuple, the key of each part."""
+
 Orders = tuple[tuple[Label, ...], ...]
 """For each field of a space, its values in the order of their categories; or nothing."""
 
@@ -33,6 +40,12 @@ NUMBER = r"(-?(?:inf|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?))"
 INTERVAL = re.compile(rf"[\[(]{NUMBER}, |>=? {NUMBER}$|(<=? ){NUMBER}$")
 """The text of an interval, such as ``[0, 10)``, ``>= 20`` or ``< 0``, or its beginning. Labels of
 intervals are sorted by their lower end."""
+
+TRUTH = ("true", "false")
+"""The words for booleans; a table may have them in upper case."""
+
+MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d*?)0*)?([+-]\d\d:\d\d)?")
+"""The text of a moment: date, time of day, fraction of a second, and offset from UTC."""
 
 
 def intervals(edges: Sequence[float]) -> list[str]:
@@ -64,6 +77,24 @@ def key_of(label: Label) -> str:
     if type(label) is int:
         return str(label)
     return json.dumps(label, ensure_ascii=False, default=_plain_or_text)
+
+
+def spelling_of(key: str) -> str:
+    """The one spelling of a key that tables write in several ways: of a boolean or a moment.
+
+    >>> spelling_of("True"), spelling_of("2024-01-02 00:00:00"), spelling_of("2024-01-02 09:30:00")
+    ('true', '2024-01-02', '2024-01-02T09:30:00')
+    """
+    word = key.lower()
+    if word in TRUTH:
+        return word
+    moment = MOMENT.fullmatch(key)
+    if moment is None:
+        return key
+    day, time, fraction, offset = moment.groups(default="")
+    if time == "00:00:00" and not fraction and not offset:
+        return day
+    return f"{day}T{time}{'.' if fraction else ''}{fraction}{offset}"
 
 
 def _plain_or_text(value: object) -> object:
@@ -228,15 +259,23 @@ class Space:
         return {label: index for index, label in enumerate(self.labels)}
 
     @cached_property
-    def _index_by_key(self) -> dict[str, int]:
-        return {key_of(label): index for index, label in enumerate(self.labels)}
+    def _index_by_keys(self) -> dict[Keys, int]:
+        """Index of each label by its key and, of a tuple, by the keys of its parts."""
+        places: dict[Keys, int] = {key_of(label): i for i, label in enumerate(self.labels)}
+        for index, label in enumerate(self.labels):
+            if isinstance(label, tuple):
+                places[_keys_of(label)] = index
+        return places
 
     @cached_property
-    def _index_by_part_keys(self) -> dict[tuple[str, ...], int]:
-        """Index of each label of a product space by the keys of its parts."""
-        places = {}
+    def _index_by_spelling(self) -> dict[Keys, int | None]:
+        """Index of the label with each spelling; None where several labels have it."""
+        if isinstance(self.labels, range):
+            return {}
+        places: dict[Keys, int | None] = {}
         for index, label in enumerate(self.labels):
-            places[_part_keys(cast(tuple[Label, ...], label))] = index
+            spelling = _spelling_of(label)
+            places[spelling] = None if spelling in places else index
         return places
 
     def __contains__(self, label: Label) -> bool:
@@ -249,13 +288,16 @@ class Space:
     def find(self, label: Label) -> int | None:
         """Index of a label, or of the label with this key; None if there is none.
 
-        In a product space every part may be given by its key.
+        Every part of a tuple may be given by its key. A label is also found by another spelling of
+        it, unless several labels have that.
         """
         index = self._find_label(label)
         if index is None:
             index = self._find_key(key_of(label))
-        if index is None and isinstance(label, tuple) and self.is_product:
-            index = self._index_by_part_keys.get(_part_keys(label))
+        if index is None and not isinstance(self.labels, range):
+            index = self._index_by_keys.get(_keys_of(label))
+            if index is None:
+                index = self._index_by_spelling.get(_spelling_of(label))
         return index
 
     def index(self, label: Label) -> int:
@@ -287,7 +329,7 @@ class Space:
 
     def _find_key(self, key: str) -> int | None:
         if not isinstance(self.labels, range):
-            return self._index_by_key.get(key)
+            return self._index_by_keys.get(key)
         # Longer numbers are unknown; int() would refuse very long ones.
         if not key.isdecimal() or len(key) > len(str(len(self))):
             return None
@@ -331,7 +373,7 @@ class Space:
             )
         orders = _united_orders(self.orders, other.orders)
         if self._may_have_twins(other):
-            return self._united_by_key(other, orders)
+            return self._united_by_spelling(other, orders)
         for space, less in ((self, other), (other, self)):
             if space.orders == orders and space._includes(less):
                 return space
@@ -344,34 +386,35 @@ class Space:
         return all(label in self for label in other.labels)
 
     @cached_property
-    def _text_parts(self) -> list[set[bool]]:
-        """For each part of a label, whether it is text: True, False, or both."""
+    def _forms(self) -> list[set[bool | None]]:
+        """For each field, the forms that its values have; see `_form_of`."""
         if isinstance(self.labels, range):
             return [{False}]
         if not self.is_product:
-            return [{isinstance(label, str) for label in self.labels}]
-        parts: list[set[bool]] = [set() for _ in self.fields]
-        for label in cast(Sequence[tuple[Label, ...]], self.labels):
-            for found, part in zip(parts, label, strict=True):
-                found.add(isinstance(part, str))
-        return parts
+            return [set(map(_form_of, self.labels))]
+        labels = cast(Sequence[tuple[Label, ...]], self.labels)
+        return [set(map(_form_of, values)) for values in zip(*labels, strict=True)]
 
     def _may_have_twins(self, other: Space) -> bool:
-        """Whether a part of the labels is text in one space and something else in the other."""
-        both = zip(self._text_parts, other._text_parts, strict=True)
-        return any(len(one | two) > 1 for one, two in both)
+        """Whether a label of one space may be written in another way in the other."""
+        both = [one | two for one, two in zip(self._forms, other._forms, strict=True)]
+        return any(None in forms or len(forms) > 1 for forms in both)
 
-    def _united_by_key(self, other: Space, orders: Orders) -> Space:
-        """The union in which labels of the same key are one; text takes precedence."""
-        united: dict[tuple[str, ...], tuple[Label, ...]] = {}
+    @property
+    def _ambiguous(self) -> set[Keys]:
+        """The spellings that several labels have."""
+        return {spelling for spelling, i in self._index_by_spelling.items() if i is None}
+
+    def _united_by_spelling(self, other: Space, orders: Orders) -> Space:
+        """The union in which labels of one spelling are one, of one key where that is ambiguous."""
+        ambiguous = self._ambiguous | other._ambiguous
+        united: dict[Keys, Label] = {}
         for label in [*self.labels, *other.labels]:
-            parts = cast(tuple[Label, ...], label) if self.is_product else (label,)
-            key = _part_keys(parts)
-            united[key] = _texts_first(united.get(key, parts), parts)
+            spelling = _spelling_of(label)
+            keys = _keys_of(label) if spelling in ambiguous else spelling
+            united[keys] = _preferred(united.get(keys, label), label)
 
-        labels: list[Label] = [*united.values()]
-        if not self.is_product:
-            labels = [parts[0] for parts in united.values()]
+        labels = [*united.values()]
         for space in (self, other):
             is_whole = len(space) == len(labels) and all(label in space for label in labels)
             if is_whole and space.orders == orders:
@@ -398,14 +441,35 @@ def _united_orders(one: Orders, two: Orders) -> Orders:
     return tuple(united) if any(united) else ()
 
 
-def _part_keys(label: tuple[Label, ...]) -> tuple[str, ...]:
-    """The key of each part of a label."""
-    return tuple(key_of(part) for part in label)
+def _keys_of(label: Label) -> Keys:
+    """The key of a label or, of a tuple, the key of each part."""
+    if isinstance(label, tuple):
+        return tuple(key_of(part) for part in label)
+    return key_of(label)
 
 
-def _texts_first(one: tuple[Label, ...], two: tuple[Label, ...]) -> tuple[Label, ...]:
-    """Of two labels whose parts have the same keys, each part as text where either has text."""
-    return tuple(b if isinstance(b, str) else a for a, b in zip(one, two, strict=True))
+def _spelling_of(label: Label) -> Keys:
+    """The spelling of a label or, of a tuple, the spelling of each part."""
+    keys = _keys_of(label)
+    return spelling_of(keys) if isinstance(keys, str) else tuple(map(spelling_of, keys))
+
+
+def _form_of(part: Label) -> bool | None:
+    """Whether a part of a label is text; None if other texts may be the same label."""
+    if isinstance(part, tuple):
+        return None
+    if isinstance(part, str):
+        return True if spelling_of(part) == part else None
+    return False
+
+
+def _preferred(one: Label, two: Label) -> Label:
+    """Of two labels with one spelling: text before other values, and the usual spelling first."""
+    if isinstance(one, tuple) and isinstance(two, tuple):
+        return tuple(_preferred(a, b) for a, b in zip(one, two, strict=True))
+    if isinstance(one, str) and isinstance(two, str):
+        return min(one, two, key=lambda text: (spelling_of(text) != text, text))
+    return two if isinstance(two, str) else one
 
 
 def _distinct_labels(labels: Sequence[Label]) -> set[Label]:
