@@ -367,3 +367,63 @@ def test_a_goal_may_join_labels_and_features(wards: dict[str, list[Any]]) -> Non
         assert isinstance(level, Interval)
         assert level.high <= 2.345 or level.low >= 2.345
         assert is_wanted == (regions[label]["ward"].contains("a") and level.high <= 2.345)
+
+
+def _smokers(written: dict[bool, Any], num_rows: int = 200, seed: int = 0) -> pa.Table:
+    """One-shot decisions of which one suits smokers; every tenth smoker is not known."""
+    rng = np.random.default_rng(seed)
+    smoker = rng.random(num_rows) < 0.5
+    drug = rng.random(num_rows) < 0.5
+    values = [None if i % 10 == 0 else written[bool(each)] for i, each in enumerate(smoker)]
+    columns = {
+        "smoker": pa.array(values),
+        "action": ["drug" if each else "wait" for each in drug],
+        "result": ["good" if s == d else "bad" for s, d in zip(smoker, drug, strict=True)],
+    }
+    return pa.table(columns)
+
+
+BOOLEANS: dict[str, dict[bool, Any]] = {
+    "booleans": {True: True, False: False},
+    "text of pandas": {True: "True", False: "False"},
+    "text of JSON": {True: "true", False: "false"},
+}
+ONE_SHOT: dict[str, Any] = {"features": "smoker", "action": "action", "outcome": "result"}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("first", BOOLEANS)
+@pytest.mark.parametrize("second", BOOLEANS)
+def test_booleans_and_their_text_are_one_feature(engine: str, first: str, second: str) -> None:
+    learned = _smokers(BOOLEANS[first])
+    goal = Goal(prefer="good", forbid=[("smoker == true", "wait")])
+    learner = TransferLearner(goal).fit(learned, **ONE_SHOT)
+
+    # Other tables with the same values are the same log, and its decisions are the same.
+    table = _smokers(BOOLEANS[second])
+    assert learner.count(ENGINES[engine](table)) == learner.counts_
+    expected = learner.predict(learned).tolist()
+    assert learner.predict(table).tolist() == expected
+    rows = [{"smoker": BOOLEANS[second][each]} for each in (True, False)]
+    assert learner.predict(rows).tolist() == ["drug", "wait"]
+
+
+def test_other_words_than_true_and_false_are_no_booleans() -> None:
+    learner = TransferLearner(Goal(prefer="good")).fit(_smokers(BOOLEANS["booleans"]), **ONE_SHOT)
+    others = _smokers({True: "yes", False: "false"})
+    with pytest.raises(LogError, match="'smoker' must hold true and false, not 'yes'"):
+        learner.update(others)
+
+
+def test_a_log_that_tells_words_apart_keeps_them_as_categories() -> None:
+    learner = TransferLearner(Goal(prefer="good")).fit(
+        pa.concat_tables(
+            [_smokers(BOOLEANS["text of pandas"]), _smokers(BOOLEANS["text of JSON"])]
+        ),
+        **ONE_SHOT,
+    )
+    partition = learner.columns_.partition if learner.columns_ else None
+    assert partition is not None
+    assert partition.features[0].categories == ("False", "True", "false", "true")
+    assert partition.features[0].value_of("True") == "True"
+    assert partition.features[0].value_of(True) == "true"

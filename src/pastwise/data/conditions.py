@@ -238,10 +238,11 @@ class Comparison(Condition):
         """Certain only where each value to compare with is among those that are excluded."""
         if self.operator in ORDER:
             return None
-        excluded = {key_of(value) for value in values.values}
-        if all(isinstance(literal, str) and literal in excluded for literal in self.literals):
-            return self.operator in ("!=", "not in")
-        return None
+        for literal in self.literals:
+            has_other_texts = not isinstance(literal, (str, bool))  # numbers have
+            if has_other_texts or not any(_is_equal(value, literal) for value in values.values):
+                return None
+        return self.operator in ("!=", "not in")
 
     def undecided(self, region: Region) -> tuple[Comparison, ...]:
         """The comparisons on which it depends within a region."""

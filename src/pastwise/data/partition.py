@@ -40,7 +40,7 @@ from pastwise.data.regions import (
     is_missing,
     number_or_date,
 )
-from pastwise.data.space import key_of
+from pastwise.data.space import TRUTH, key_of
 from pastwise.errors import LabelError, ParameterError
 
 Kind = Literal["number", "boolean", "category"]
@@ -83,6 +83,15 @@ class Feature:
         if self.kind == "boolean":
             object.__setattr__(self, "categories", (False, True))
 
+    @cached_property
+    def words(self) -> Mapping[str, str]:
+        """For the words true and false, the category that tables spell so, if it is only one."""
+        spelled: dict[str, list[str]] = {word: [] for word in TRUTH}
+        for category in self.categories:
+            if isinstance(category, str) and category.lower() in spelled:
+                spelled[category.lower()].append(category)
+        return {word: found[0] for word, found in spelled.items() if len(found) == 1}
+
     def value_of(self, given: object) -> float | str | bool | None:
         """A value of a row in the form that the tree compares; None if it is missing."""
         if type(given) is float and self.kind == "number":
@@ -95,7 +104,8 @@ class Feature:
             return _number(self.name, given)
         if self.kind == "boolean":
             return _truth(self.name, given)
-        return key_of(given)
+        text = key_of(given)
+        return self.words.get(text.lower(), text)
 
     def encode(self, values: Sequence[object] | np.ndarray[Any, Any]) -> FloatArray | IntArray:
         """Values as the tree compares them: numbers with NaN, or codes of categories: [N].

@@ -15,6 +15,7 @@ from operator import or_
 import narwhals.stable.v2 as nw
 
 from pastwise.data.partition import Feature, Kind, Partition, Split
+from pastwise.data.space import TRUTH
 from pastwise.errors import LogError
 
 Schema = Mapping[str, nw.dtypes.DType]
@@ -80,7 +81,7 @@ def kind_of(name: str, dtype: nw.dtypes.DType) -> Kind:
         return "boolean"
     if dtype.is_numeric() or is_date(dtype):
         return "number"
-    if dtype in (nw.String, nw.Categorical, nw.Enum):
+    if is_text(dtype):
         return "category"
     raise LogError(
         f"the feature {name!r} holds {dtype}; a feature is a number, a date, a boolean or text"
@@ -105,12 +106,39 @@ def feature_value(feature: Feature, name: str, schema: Schema, numeric: Numeric)
     if feature.kind == "boolean":
         if dtype == nw.Boolean:
             return column
+        if is_text(dtype):
+            return _chosen(_is_word(column, "true"), True, _is_word(column, "false"), False)
         raise LogError(f"the feature {name!r} must hold true and false, not {dtype}")
-    if dtype == nw.String:
-        return column
-    if dtype in (nw.Categorical, nw.Enum) or dtype.is_integer():
-        return column.cast(nw.String)
+    if dtype == nw.Boolean:
+        yes, no = (feature.words.get(word, word) for word in TRUTH)
+        return _chosen(column, yes, ~column, no)
+    if is_text(dtype) or dtype.is_integer():
+        text = column if dtype == nw.String else column.cast(nw.String)
+        for word, category in feature.words.items():
+            text = nw.when(_is_word(text, word)).then(nw.lit(category)).otherwise(text)
+        return text
     raise LogError(f"the feature {name!r} must hold text, not {dtype}")
+
+
+def no_truth(name: str) -> nw.Expr:
+    """Condition for text that neither is missing nor says true or false."""
+    column = nw.col(name)
+    return ~(column.is_null() | _is_word(column, "true") | _is_word(column, "false"))
+
+
+def is_text(dtype: nw.dtypes.DType) -> bool:
+    """Whether a column holds text."""
+    return dtype in (nw.String, nw.Categorical, nw.Enum)
+
+
+def _is_word(column: nw.Expr, word: str) -> nw.Expr:
+    """Whether a text is a word in lower or upper case."""
+    return column.cast(nw.String).str.to_lowercase() == word
+
+
+def _chosen(one: nw.Expr, then_one: str | bool, two: nw.Expr, then_two: str | bool) -> nw.Expr:
+    """One of two values; missing where neither condition holds."""
+    return nw.when(one).then(nw.lit(then_one)).otherwise(nw.when(two).then(nw.lit(then_two)))
 
 
 def is_date(dtype: nw.dtypes.DType) -> bool:

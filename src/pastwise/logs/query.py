@@ -32,9 +32,15 @@ from pastwise.data.counts import Decay, TransitionCounts
 from pastwise.data.episodes import NUM_FOLDS
 from pastwise.data.partition import Feature, Partition
 from pastwise.data.space import Space
-from pastwise.errors import LogError, ParameterError
+from pastwise.errors import LogError, ParameterError, shown
 from pastwise.logs.columns import ALL_NUMBERS, Columns, require_columns, seconds
-from pastwise.logs.expressions import feature_value, is_date, leaf_number
+from pastwise.logs.expressions import (
+    feature_value,
+    is_date,
+    is_text,
+    leaf_number,
+    no_truth,
+)
 from pastwise.logs.quantiles import collected, with_quantiles
 from pastwise.logs.sources import ROW
 
@@ -473,6 +479,9 @@ def _with_features(
     for part, names in (("state", columns.features), ("next", columns.next_features)):
         if not names:
             continue
+        for feature, name in zip(partition.features, names, strict=True):
+            if feature.kind == "boolean" and is_text(schema[name]):
+                _require_truth(frame, name)
         prefix = f"{part} value"
         parts = feature_parts(partition.features, names, schema, prefix)
         used = [f"{prefix} {i}" for i in partition.used]
@@ -481,6 +490,15 @@ def _with_features(
     if values:
         frame = frame.with_columns(**values)
     return frame, leaves
+
+
+def _require_truth(frame: nw.LazyFrame[Any], name: str) -> None:
+    """Refuse a column of text, in place of booleans, with other words than true and false."""
+    others = collected(frame.filter(no_truth(name)).select(word=nw.col(name)).head(1))
+    if others:
+        raise LogError(
+            f"the feature {name!r} must hold true and false, not {shown(others[0]['word'])}"
+        )
 
 
 def feature_parts(
