@@ -4,6 +4,7 @@ import json
 from itertools import permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pastwise as pw
+from pastwise.errors import LogError
 from pastwise.logs.columns import Columns
 from pastwise.logs.read import read_log
 from tests.helpers.command import call
@@ -82,7 +84,9 @@ def test_what_was_counted_otherwise_is_not_merged(
     assert call(monkeypatch, "count", log, *other_columns, "-o", two) == 0
     capsys.readouterr()
     assert call(monkeypatch, "merge", one, two, "-o", out) == 2
-    assert "was counted by other columns or bins" in capsys.readouterr().err
+    message = capsys.readouterr().err
+    assert "was counted by other columns or bins" in message
+    assert "they differ in state, next_state" in message
     assert not Path(out).exists()
     assert call(monkeypatch, "explain", one, "a") == 2
     assert "holds counts, not a policy" in capsys.readouterr().err
@@ -92,3 +96,75 @@ def test_what_was_counted_otherwise_is_not_merged(
     assert "Missing option '--action'" in capsys.readouterr().err
     assert call(monkeypatch, "merge", log, "-o", out) == 2
     assert "not a file of pastwise" in capsys.readouterr().err
+
+
+ONE_SHOT = ("--state", "s", "--action", "a")
+
+
+def count_parts(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    header: str,
+    parts: list[list[str]],
+    *options: str,
+) -> list[str]:
+    files = []
+    for i, rows in enumerate(parts):
+        log = folder / f"{i}.csv"
+        log.write_text("\n".join([header, *rows]) + "\n")
+        files.append(str(folder / f"{i}.safetensors"))
+        assert call(monkeypatch, "count", str(log), *ONE_SHOT, *options, "-o", files[-1]) == 0
+    return files
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [["x,p,good", "x,q,bad", "y,p,bad"], ["x,p,good", "x,q,x", "y,p,bad"]],
+        [["x,p,good", "x,q,bad", "y,p,bad"], ["good,p,bad", "good,q,bad", "y,p,bad"]],
+    ],
+    ids=["within a part", "between the parts"],
+)
+def test_outcomes_that_are_states_in_one_part_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: list[list[str]]
+) -> None:
+    options = ("--outcome", "o")
+    files = count_parts(tmp_path, monkeypatch, "s,a,o", parts, *options)
+    (tmp_path / "whole").mkdir()
+    rows = [row for part in parts for row in part]
+    (whole,) = count_parts(tmp_path / "whole", monkeypatch, "s,a,o", [rows], *options)
+    expected, expected_columns = pw.load_counts(whole)
+    for order in permutations(files):
+        counts, columns = pw.merge_counts(order)
+        assert columns == expected_columns
+        assert set(counts.states.labels) == set(expected.states.labels)
+        assert counts.relabelled(expected.states, expected.actions) == expected
+
+
+def test_update_refuses_a_log_whose_states_are_outcomes() -> None:
+    names: dict[str, Any] = {"state": "s", "action": "a", "outcome": "o"}
+    log = {"s": ["x", "x", "y"], "a": ["p", "q", "p"], "o": ["good", "bad", "bad"]}
+    learner = pw.TransferLearner(pw.Goal(prefer="good")).fit(log, **names)
+    with pytest.raises(LogError, match="a value of the outcome 'o' is a state as well"):
+        learner.update({**log, "s": ["good", "good", "y"], "o": ["bad", "bad", "bad"]})
+    assert learner.counts_.num_records == 3
+
+
+def test_parts_with_bins_of_their_own_are_merged_with_the_edges_that_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    parts = [[f"x,{action},{rng.normal():.2f}" for action in "pq" * 50] for _ in range(2)]
+    options = ("--reward", "r")
+    files = count_parts(tmp_path, monkeypatch, "s,a,r", parts, *options)
+    merged = str(tmp_path / "merged.safetensors")
+    capsys.readouterr()
+    assert call(monkeypatch, "merge", *files, "-o", merged) == 2
+    message = capsys.readouterr().err
+    assert "the bins of 'r' differ" in message
+
+    bins = message.split("--bins ")[1].split()[0]
+    files = count_parts(tmp_path, monkeypatch, "s,a,r", parts, *options, "--bins", bins)
+    assert call(monkeypatch, "merge", *files, "-o", merged) == 0
+    counts, _ = pw.load_counts(merged)
+    assert counts.num_records == 200

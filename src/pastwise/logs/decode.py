@@ -33,7 +33,7 @@ from pastwise.logs.findings import (
     findings_html,
     findings_text,
 )
-from pastwise.logs.outcomes import outcome_label, whole_numbers
+from pastwise.logs.outcomes import outcome_is_state, outcome_label, whole_numbers
 from pastwise.logs.parquet import Codes, Tally
 from pastwise.logs.query import Status
 
@@ -518,10 +518,7 @@ class Outcomes:
         if prefixed is None:
             prefixed = collides
         elif collides and not prefixed:
-            raise LogError(
-                f"a value of the outcome {name!r} is a state as well, which it was not in the "
-                "log that was learned first; learn again from all records"
-            )
+            raise outcome_is_state(name)
         labels: list[Label] = list(outcomes.labels)
         if prefixed:
             labels = [outcome_label(name, label) for label in labels]

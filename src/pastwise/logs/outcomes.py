@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pastwise.data.bins import Bins
+from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import Label, Space, key_of
-from pastwise.errors import ParameterError
+from pastwise.errors import LogError, ParameterError
 from pastwise.logs.columns import Columns
 from pastwise.logs.rows import Binned, Plain, Row
+
+Counted = tuple[TransitionCounts, Columns]
+"""Counts, and the columns that they were read by."""
 
 
 def outcome_label(name: str, label: Label) -> str:
@@ -16,6 +22,48 @@ def outcome_label(name: str, label: Label) -> str:
     'click 1'
     """
     return f"{name} {key_of(label)}"
+
+
+def named_alike(one: Counted, two: Counted) -> tuple[Counted, Counted]:
+    """Counts of one-shot decisions in parts, whose outcomes have labels of the same kind.
+
+    Those of both parts begin with the name of their column if those of one part do, or if an
+    outcome of one part is a state of the other.
+    """
+    parts = (one, two)
+    is_needed = any(columns.prefixed_outcome for _, columns in parts)
+    if is_needed or share_a_label(one[0], two[0]):
+        return _with_prefix(*one), _with_prefix(*two)
+    return parts
+
+
+def share_a_label(one: TransitionCounts, two: TransitionCounts) -> bool:
+    """Whether an outcome of one log of one-shot decisions is a state of the other."""
+    for counts, other in ((one, two), (two, one)):
+        for outcome in counts.terminal.tolist():
+            place = other.states.find(counts.states.labels[outcome])
+            if place is not None and place not in other.terminal:
+                return True
+    return False
+
+
+def _with_prefix(counts: TransitionCounts, columns: Columns) -> Counted:
+    """Counts of one-shot decisions in which the labels of outcomes begin with their column."""
+    if columns.prefixed_outcome:
+        return counts, columns
+    labels = list(counts.states.labels)
+    for outcome in counts.terminal.tolist():
+        labels[outcome] = outcome_label(str(columns.outcome), labels[outcome])
+    named = replace(counts, states=Space(labels, counts.states.fields))
+    return named, replace(columns, prefixed_outcome=True)
+
+
+def outcome_is_state(name: str) -> LogError:
+    """The error for an outcome of a later log that is a state as well."""
+    return LogError(
+        f"a value of the outcome {name!r} is a state as well, which it was not in the log that "
+        "was learned first; learn again from all records"
+    )
 
 
 def whole_numbers(labels: list[Label]) -> list[Label]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import numpy as np
@@ -27,13 +27,22 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from pastwise._files import replacing, require_regular_file
+from pastwise.data.bins import Bins
 from pastwise.data.counts import Decay, TransitionCounts
 from pastwise.data.episodes import NUM_FOLDS, EpisodeSummary, EpisodeVisits
 from pastwise.data.space import checked_label
 from pastwise.data.visits import StateVisits
-from pastwise.errors import ConflictError, FileError, ParameterError, PolicyFileError, shown
+from pastwise.errors import (
+    ConflictError,
+    FileError,
+    ParameterError,
+    PolicyFileError,
+    listed,
+    shown,
+)
 from pastwise.goals.goal import Goal
 from pastwise.logs.columns import Columns
+from pastwise.logs.outcomes import named_alike
 from pastwise.methods.registry import entries, from_settings, to_settings
 from pastwise.policy.packing import (
     CONTENT,
@@ -268,13 +277,40 @@ def merge_counts(paths: Sequence[str | Path]) -> tuple[TransitionCounts, Columns
     total, columns = load_counts(paths[0])
     for path in paths[1:]:
         counts, other_columns = load_counts(path)
-        if other_columns != columns:
+        difference = _difference(columns, other_columns)
+        if difference:
             raise ParameterError(
-                f"{path} was counted by other columns or bins than {paths[0]}; "
-                "count both in the same way"
+                f"{path} was counted by other columns or bins than {paths[0]}: {difference}"
             )
+        if columns is not None and other_columns is not None and columns.outcome:
+            one = (total, columns)
+            (total, columns), (counts, _) = named_alike(one, (counts, other_columns))
         total = total + counts
     return total, columns
+
+
+def _difference(one: Columns | None, two: Columns | None) -> str | None:
+    """How the columns of two files of counts differ, and what to do; None if they are the same."""
+    if one is None or two is None:
+        return None if one is two else "only one of them names its columns; count both alike"
+    names = [entry.name for entry in fields(Columns) if entry.name != "prefixed_outcome"]
+    different = [name for name in names if getattr(one, name) != getattr(two, name)]
+    if not different:
+        return None
+    if different != ["bins"]:
+        return f"they differ in {listed(different)}; count both in the same way"
+
+    # Bins of equal frequency have edges of their own in every part.
+    bins = {**one.bins, **two.bins}
+    column = next(name for name in bins if one.bins.get(name) != two.bins.get(name))
+    known = one.bins.get(column, bins[column])
+    edges = "..."
+    if isinstance(known, Bins) and known.is_open:
+        edges = ",".join(map(repr, known.edges))
+    return (
+        f"the bins of {column!r} differ; count both with the same edges, such as "
+        f"--bins {column}={edges}"
+    )
 
 
 def merge_files(paths: Sequence[str | Path], output: str | Path) -> TransitionCounts:

@@ -53,7 +53,7 @@ from pastwise.goals.ideal import IdealModel
 from pastwise.goals.utility import Utility
 from pastwise.logs.columns import Columns
 from pastwise.logs.findings import Finding, counted
-from pastwise.logs.outcomes import follows
+from pastwise.logs.outcomes import follows, outcome_is_state, share_a_label
 from pastwise.logs.rows import Row
 from pastwise.methods.base import RECORDS, VALUE, AnyMethod, for_another_goal
 from pastwise.methods.registry import ALTERNATIVES, DEFAULT, create
@@ -380,6 +380,9 @@ class TransferLearner:
         """Learn from one more log, read with the columns and bins of the first."""
         reading = self._read(log)
         with self._learning:
+            outcome = reading.columns.outcome
+            if outcome and share_a_label(self.counts_, reading.counts):
+                raise outcome_is_state(outcome)
             self._merge(reading.counts, reading.episodes)
             self._policy.findings = reading.findings
         logs.warn_of(reading, stacklevel=3)
