@@ -183,6 +183,22 @@ def test_python_decides_as_the_policy_does(kind: str, row: dict[str, Any]) -> No
         assert module["probabilities"](row) == pytest.approx(learned(kind).rule(row))
 
 
+@pytest.mark.parametrize("written", [(True, False), ("True", "False"), ("true", "false")])
+def test_python_takes_booleans_for_their_words(written: tuple[Any, Any]) -> None:
+    log = {
+        "smoker": [*written] * 40,
+        "drug": ["a", "a", "b", "b"] * 20,
+        "result": ["good", "bad", "bad", "good"] * 20,
+    }
+    learner = pw.TransferLearner(pw.Goal(prefer="good"))
+    learner.fit(log, features="smoker", action="drug", outcome="result")
+    namespace: dict[str, Any] = {}
+    exec(compile(to_python(Export.of(learner)), "policy.py", "exec"), namespace)
+    for value in (True, False, "True", "FALSE", "true"):
+        row = {"smoker": value}
+        assert namespace["decide"](row) == learner.predict([row])[0]
+
+
 def test_the_module_needs_nothing_but_python(tmp_path: Path) -> None:
     learner = learned("product")
     export_policy(learner, tmp_path / "policy.py", "python")

@@ -74,6 +74,8 @@ class Export:
     numeric, boolean : frozenset of str
         Columns that are compared as numbers, and those that are true or false; the others are
         labels.
+    words : mapping of mappings
+        Of columns of text that say true and false: the text for each of these words.
     goal, method, version : str
         What the policy is for, how it was learned, and by which version.
     """
@@ -84,6 +86,7 @@ class Export:
     required: tuple[str, ...]
     numeric: frozenset[str]
     boolean: frozenset[str]
+    words: Mapping[str, Mapping[str, str]]
     goal: str
     method: str
     version: str = __version__
@@ -125,6 +128,7 @@ class Export:
             required=kinds.required,
             numeric=frozenset(kinds.numeric),
             boolean=frozenset(kinds.boolean),
+            words=kinds.words,
             goal=repr(learner.goal),
             method=learner.method_.name,
         )
@@ -168,10 +172,11 @@ class Kinds(NamedTuple):
     required: tuple[str, ...]
     numeric: set[str]
     boolean: set[str]
+    words: dict[str, Mapping[str, str]]
 
 
 def _kinds_of_columns(columns: Columns | None, regions: Mapping[Label, Region]) -> Kinds:
-    """The columns that must not be missing, are numbers, or are true or false."""
+    """The columns that must not be missing, are numbers, or say true and false."""
     numeric = set()
     for region in regions.values():
         for name, values in region.items():
@@ -179,12 +184,13 @@ def _kinds_of_columns(columns: Columns | None, regions: Mapping[Label, Region]) 
                 numeric.add(name)
     partition = None if columns is None else columns.partition
     if partition is None:
-        return Kinds((), numeric, set())
+        return Kinds((), numeric, set(), {})
     features = [partition.features[place] for place in partition.used]
     required = tuple(feature.name for feature in features if not feature.may_be_missing)
     numeric |= {feature.name for feature in features if feature.kind == "number"}
     boolean = {feature.name for feature in features if feature.kind == "boolean"}
-    return Kinds(required, numeric, boolean)
+    words = {feature.name: feature.words for feature in features if feature.words}
+    return Kinds(required, numeric, boolean, words)
 
 
 def _needed(region: Region, columns: Columns | None, required: Sequence[str]) -> Region:

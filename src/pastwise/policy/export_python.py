@@ -84,6 +84,12 @@ def _label(value):
     return value
 
 
+def _word(value, words):
+    """A value as a label; of true and false, the text that the log has for it."""
+    value = _label(value)
+    return None if value is None else words.get(_key(value).lower(), value)
+
+
 def _truth(value):
     """A value as true or false."""
     value = _plain(value)
@@ -108,12 +114,16 @@ def to_python(export: Export) -> str:
     names = {column: f"value_{place}" for place, column in enumerate(export.columns)}
     reading = []
     for column, name in names.items():
-        convert = "_label"
+        given = f"row[{column!r}]"
         if column in export.numeric:
-            convert = "_number"
+            value = f"_number({given})"
         elif column in export.boolean:
-            convert = "_truth"
-        reading.append(f"    {name} = {convert}(row[{column!r}])")
+            value = f"_truth({given})"
+        elif column in export.words:
+            value = f"_word({given}, {export.words[column]!r})"
+        else:
+            value = f"_label({given})"
+        reading.append(f"    {name} = {value}")
     required = []
     for column in export.required:
         problem = f"no state matches the row: {column} is missing"
