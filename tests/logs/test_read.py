@@ -934,12 +934,22 @@ def test_bad_counts_and_weights_are_refused(
         (
             {"c": ["1", "2", "3"]},
             {"count": "c"},
-            "the count column 'c' must hold numbers or dates, not String",
+            "the count column 'c' must hold numbers, not String",
         ),
         (
             {"c": ["1", "2", "3"]},
             {"weight": "c"},
-            "the weight column 'c' must hold numbers or dates, not String",
+            "the weight column 'c' must hold numbers, not String",
+        ),
+        (
+            {"c": [date(2024, 1, 1)] * 3},
+            {"count": "c"},
+            "the count column 'c' must hold numbers, not Date",
+        ),
+        (
+            {"c": [datetime(2024, 1, 1)] * 3},
+            {"weight": "c"},
+            "the weight column 'c' must hold numbers, not Datetime",
         ),
         (
             {"c": ["1", "2", "3"]},

@@ -276,17 +276,20 @@ def numeric(name: str, schema: Schema, role: str) -> nw.Expr:
     return _seconds_since_1970(nw.col(name))
 
 
+def _amount(name: str, schema: Schema, role: str, advice: str = "") -> nw.Expr:
+    """A column of numbers that are summed; dates are none. Not-a-number is missing."""
+    dtype = schema[name]
+    if not dtype.is_numeric():
+        raise LogError(f"the {role} column {name!r} must hold numbers, not {dtype}{advice}")
+    return numeric(name, schema, role)
+
+
 def _reward(name: str, schema: Schema) -> nw.Expr:
     """A column of rewards as numbers; booleans are 0 and 1. Not-a-number is missing."""
-    dtype = schema[name]
-    if dtype == nw.Boolean:
+    if schema[name] == nw.Boolean:
         return nw.col(name).cast(nw.Int64).cast(nw.Float64)
-    if not dtype.is_numeric():
-        raise LogError(
-            f"the reward column {name!r} must hold numbers, not {dtype}; "
-            "if its values are labels, name it as the outcome"
-        )
-    return numeric(name, schema, "reward")
+    advice = "; if its values are labels, name it as the outcome"
+    return _amount(name, schema, "reward", advice)
 
 
 def _require_date(name: str, dtype: nw.dtypes.DType, role: str) -> None:
@@ -553,9 +556,9 @@ def _number_parts(columns: Columns, schema: Schema, decay: Decay | None) -> dict
     """Count, weight, and what is left of the weight at the record's age."""
     parts = {}
     if columns.count:
-        parts["count"] = numeric(columns.count, schema, "count")
+        parts["count"] = _amount(columns.count, schema, "count")
     if columns.weight:
-        parts["weight"] = numeric(columns.weight, schema, "weight")
+        parts["weight"] = _amount(columns.weight, schema, "weight")
     if columns.age and decay:
         since = numeric(columns.age, schema, "age") - decay.as_of
         parts["decayed"] = (since * (log(2) / decay.half_life)).exp()
