@@ -77,6 +77,44 @@ def test_text_after_many_whole_labels_of_json_is_refused(tmp_path: Path) -> None
         count_transitions(log, **NAMES)
 
 
+@pytest.mark.parametrize("first", [2**63, 10**19, 2**64, 10**20, 10**40, -(10**20)])
+def test_episodes_of_json_with_large_numbers_are_not_one(tmp_path: Path, first: int) -> None:
+    records = [
+        {"e": first + i, "t": t, "s": state, "a": "x"}
+        for i in range(6)
+        for t, state in enumerate("aba")
+    ]
+    log = json_file(tmp_path / "log.jsonl", records)
+    counted = transitions(count_transitions(log, **CHAIN))
+    assert counted == {("a", "b"): 6, ("b", "a"): 6}
+
+
+@pytest.mark.parametrize("values", [[10**30, 10**30 + 1], [2**63, 1], [2**60 + 1, 0.5]])
+@pytest.mark.parametrize("name", ["s", "a", "t"])
+def test_numbers_of_json_that_would_be_rounded_are_refused(
+    tmp_path: Path, name: str, values: Sequence[float]
+) -> None:
+    records = [{"e": 1, "t": i, "s": "a", "a": "x", name: value} for i, value in enumerate(values)]
+    log = json_file(tmp_path / "log.jsonl", records)
+    with pytest.raises(LogError, match=f"column '{name}' holds whole numbers beyond .* as text"):
+        count_transitions(log, **CHAIN)
+
+
+def test_large_numbers_of_json_that_are_cut_or_weigh_are_read_as_fractions(tmp_path: Path) -> None:
+    records = [{"s": 10**30, "a": "x", "n": 1, "w": 10**20}, {"s": 1, "a": "x", "n": 1, "w": 1}]
+    log = json_file(tmp_path / "log.jsonl", records)
+    counts = count_transitions(log, **NAMES, bins={"s": [0, 5, 1e31]}, weight="w")
+    assert sorted(counts.weight.tolist()) == [1.0, 1e20]
+
+
+def test_largest_whole_numbers_of_json_are_exact(tmp_path: Path) -> None:
+    low, high = -(2**63), 2**63 - 1
+    log = json_file(tmp_path / "log.jsonl", [{"s": high, "a": "x", "n": high - 1}])
+    assert transitions(count_transitions(log, **NAMES)) == {(high, high - 1): 1}
+    log = json_file(tmp_path / "log.jsonl", [{"s": low, "a": "x", "n": low + 1}])
+    assert transitions(count_transitions(log, **NAMES)) == {(low, low + 1): 1}
+
+
 def test_key_that_json_records_have_late_is_a_column(tmp_path: Path) -> None:
     record = {"s": "a", "a": "x", "n": "b"}
     log = json_file(tmp_path / "log.jsonl", [*[record] * (MANY + 10), {**record, "w": 2}])

@@ -390,8 +390,8 @@ class Columns:
         return (*names, self.task) if self.task else names
 
     @property
-    def text(self) -> tuple[str, ...]:
-        """Columns of a CSV file that are read as text: labels without bins, and the episode."""
+    def compared(self) -> tuple[str, ...]:
+        """Columns whose values are only compared: labels without bins, and the episode."""
         binned = set(self.bins)
         if ALL_NUMBERS in binned:
             binned.update(self.state)
@@ -400,12 +400,15 @@ class Columns:
         for name, next_name in zip(self.state, self.next_state, strict=False):
             if name in binned:
                 binned.add(next_name)
-        names: list[str] = []
+        names = tuple(name for name in self.labels if name not in binned)
+        return (*names, self.episode) if self.episode else names
+
+    @property
+    def text(self) -> tuple[str, ...]:
+        """Columns of a CSV file that are read as text: those that are only compared."""
         if self.text_labels:
-            names = [name for name in self.labels if name not in binned]
-        if self.episode:
-            names.append(self.episode)
-        return tuple(names)
+            return self.compared
+        return (self.episode,) if self.episode else ()
 
     @property
     def all(self) -> tuple[str, ...]:

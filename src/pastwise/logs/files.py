@@ -421,7 +421,7 @@ def _open_json(paths: list[str], columns: Columns) -> duckdb.DuckDBPyRelation:
     needed = list(dict.fromkeys(columns.all))
     query = "from read_json($paths, columns=$types, hive_partitioning=false)"
     unparsed = connection.sql(query, params={**files, "types": dict.fromkeys(needed, "JSON")})
-    each = [f"list(distinct json_type({identifier(name)}))" for name in needed]
+    each = [f"list(distinct {_json_kind(name)})" for name in needed]
     found = unparsed.aggregate(", ".join(each)).fetchall()[0]
     kinds = {}
     for name, names_of_types in zip(needed, found, strict=True):
@@ -429,7 +429,7 @@ def _open_json(paths: list[str], columns: Columns) -> duckdb.DuckDBPyRelation:
     if not all(kinds.values()):
         keys = "select distinct unnest(json_keys(json)) from read_json_objects($paths)"
         require_columns(columns, [row[0] for row in connection.sql(keys, params=files).fetchall()])
-    types = {name: _json_type(path, name, kinds[name]) for name in needed}
+    types = {name: _json_type(path, name, kinds[name], columns) for name in needed}
 
     # Texts of columns that are not labels may be moments.
     relation = connection.sql(query, params={**files, "types": types})
@@ -461,7 +461,24 @@ def _json_as_text(
     return connection.sql(query, params={**files, "types": types})
 
 
-def _json_type(path: str, name: str, kinds: set[str]) -> str:
+def _json_kind(name: str) -> str:
+    """SQL for the type of each value of a column of JSON, and whether a whole number is large.
+
+    DuckDB's own types of JSON take a whole number of 2^64 for a fraction.
+    """
+    kind = f"json_type({identifier(name)})"
+    text = f"cast({identifier(name)} as varchar)"
+    number = f"try_cast({text} as bigint)"
+    is_whole = f"{kind} in ('BIGINT', 'UBIGINT', 'DOUBLE') and regexp_full_match({text}, '-?\\d+')"
+    return (
+        f"case when not ({is_whole}) then {kind} "
+        f"when {number} between -{EXACT} and {EXACT} then 'BIGINT' "
+        f"when {number} is not null then 'LARGE' "
+        f"when {text} is not null then 'HUGE' end"
+    )
+
+
+def _json_type(path: str, name: str, kinds: set[str], columns: Columns) -> str:
     """The SQL type of values of these types of JSON."""
     if kinds & {"OBJECT", "ARRAY"}:
         raise LogError(
@@ -472,9 +489,18 @@ def _json_type(path: str, name: str, kinds: set[str]) -> str:
         return "VARCHAR"
     if kinds == {"BOOLEAN"}:
         return "BOOLEAN"
-    if kinds <= {"BIGINT", "UBIGINT"}:
+    if kinds <= {"BIGINT", "LARGE"}:
         return "BIGINT"
-    if kinds <= {"BIGINT", "UBIGINT", "DOUBLE"}:
+    if kinds <= {"BIGINT", "LARGE", "HUGE"} and name == columns.episode:
+        return "VARCHAR"
+    if kinds <= {"BIGINT", "LARGE", "HUGE", "DOUBLE"}:
+        is_rounded = bool(kinds & {"LARGE", "HUGE"})
+        if is_rounded and name in (*columns.compared, columns.time):
+            raise LogError(
+                f"{path}: the column {name!r} holds whole numbers beyond 2^63, or beyond 2^53 "
+                "next to fractions, which would be rounded; write labels and episodes as text, "
+                "and times as dates or smaller numbers"
+            )
         return "DOUBLE"
     raise LogError(f"{path}: the column {name!r} holds values of different types")
 
