@@ -252,7 +252,7 @@ def test_excel_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(LogError, match="the column 's' occurs twice"):
         count_transitions(sheet(tmp_path / "two.xlsx", ("s", "s", "a", "n")), **COLUMNS)
     mixed = sheet(tmp_path / "mixed.xlsx", ("s", "a", "n"), (1, "x", "b"), ("a", "x", "b"))
-    with pytest.raises(LogError, match="different types"):
+    with pytest.raises(LogError, match=r"mixed\.xlsx: the column 's' .* different types: .*'a'"):
         count_transitions(mixed, **COLUMNS)
     good = sheet(tmp_path / "log.xlsx", ("s", "a", "m"), ("a", "x", "b"))
     with pytest.raises(LogError, match="the log has no column 'n'"):
@@ -266,12 +266,34 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is read once, whatever reads the log again."""
     text = "s;a;n\n" + "".join(f"{row['s']};{row['a']};{row['n']}\n" for row in ROWS)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-    files._file_of_stdin.cache_clear()
+    files.file_of_stdin.cache_clear()
     try:
         assert count_transitions("-", **COLUMNS) == expected()
         assert count_transitions("-", **COLUMNS) == expected()
     finally:
-        files._file_of_stdin.cache_clear()
+        files.file_of_stdin.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "standard input is empty"),
+        ("s,s,n\n", "standard input: the column 's' occurs twice"),
+        ("s,a,n\n" + "a,x,b\n" * 1100 + "a\n", "standard input: .* Line: 1102"),
+    ],
+    ids=["empty", "twice", "short"],
+)
+def test_errors_call_standard_input_by_its_name(
+    text: str, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    files.file_of_stdin.cache_clear()
+    try:
+        with pytest.raises(LogError, match=problem) as error:
+            count_transitions("-", **COLUMNS)
+        assert "stdin.csv" not in str(error.value)
+    finally:
+        files.file_of_stdin.cache_clear()
 
 
 def csv_file(folder: Path, *lines: str) -> Path:
@@ -323,3 +345,77 @@ def test_other_times_as_text_are_refused_with_what_to_do(table: Any) -> None:
     message = "'at' must hold numbers or dates, not String: write dates as 2024-05-31 .*to_datetime"
     with pytest.raises(LogError, match=message):
         count_transitions(table, **IN_TIME)
+
+
+# Whole numbers of more than 64 bits.
+
+HUGE = 10**30
+
+
+def polars_128(values: list[int]) -> pl.DataFrame:
+    columns = {"s": values, "a": ["x"] * 3, "n": values[::-1], "e": [HUGE, HUGE, HUGE + 1]}
+    kinds = {"s": pl.Int128, "a": pl.String, "n": pl.Int128, "e": pl.Int128}
+    return pl.DataFrame(columns, kinds).with_columns(t=pl.int_range(3).cast(pl.Int128))
+
+
+def duckdb_128(values: list[int]) -> Any:
+    rows = ", ".join(
+        f"({value}::hugeint, 'x', {other}::hugeint, {HUGE}::hugeint + {place // 2}, {place})"
+        for place, (value, other) in enumerate(zip(values, values[::-1], strict=True))
+    )
+    return duckdb.connect().sql(f"from (values {rows}) as log(s, a, n, e, t)")
+
+
+@pytest.mark.parametrize("make", [polars_128, duckdb_128, lambda values: polars_128(values).lazy()])
+def test_columns_of_128_bits_are_exact(make: Callable[[list[int]], Any]) -> None:
+    counts = count_transitions(make([1, 2**62 + 1, 2**62 + 2]), **COLUMNS)
+    assert counts.states.labels == (1, 2**62 + 1, 2**62 + 2)
+    chained: dict[str, Any] = {"state": "s", "action": "a", "episode": "e", "time": "t"}
+    with pytest.warns(UserWarning, match="single transition"):
+        assert count_transitions(make([1, 2, 3]), **chained).num_records == 1
+    with pytest.raises(LogError, match=r"column '?s'?") as error:
+        count_transitions(make([1, HUGE, HUGE + 1]), **COLUMNS)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "make", [dict, pd.DataFrame, lambda log: pd.DataFrame(log).to_dict("list")]
+)
+def test_python_numbers_that_no_column_holds_are_refused(make: Callable[[Any], Any]) -> None:
+    log = make({"s": [HUGE, 1, 2], "a": ["x"] * 3, "n": [1, 2, HUGE]})
+    with pytest.raises(LogError, match=r"column 's' holds whole numbers beyond 2\^63; .* as text"):
+        count_transitions(log, **COLUMNS)
+
+
+# Types that mean neither numbers nor dates.
+
+
+@pytest.mark.parametrize(
+    ("roles", "problem"),
+    [
+        ({"weight": "u"}, "the weight column 'u' must hold numbers"),
+        ({"count": "u"}, "the count column 'u' must hold numbers"),
+        ({"state": "u", "next_state": "v", "bins": {"u": [1]}}, "binned column 'u' must hold"),
+        ({"episode": "n", "next_state": None, "time": "u"}, "'u' must hold numbers or dates"),
+        ({"state": (), "next_state": None, "features": "u", "next_features": "v"}, "feature 'u'"),
+    ],
+)
+def test_a_column_of_uuids_is_no_number_and_no_date(roles: dict[str, Any], problem: str) -> None:
+    log = duckdb.sql(
+        "select i % 2 as s, 'x' as a, 1 - i % 2 as n, uuid() as u, uuid() as v "
+        "from range(9) as log(i)"
+    )
+    with pytest.raises(LogError, match=problem):
+        count_transitions(log, **COLUMNS | roles)
+
+
+def test_moments_in_nanoseconds_with_a_time_zone_are_dates() -> None:
+    log = duckdb.sql(
+        "select i % 2 as s, 'x' as a, 1 - i % 2 as n, 1 as e, "
+        "('2024-01-01 00:00:00.00000000' || i || '+01')::timestamptz_ns as t "
+        "from range(9) as log(i)"
+    )
+    chained: dict[str, Any] = {"state": "s", "action": "a", "episode": "e", "time": "t"}
+    assert count_transitions(log, **chained).num_records == 8
+    aged = count_transitions(log, **COLUMNS, age="t", half_life="1d")
+    assert aged.weight.sum() == pytest.approx(9)

@@ -15,8 +15,7 @@ from pastwise.logs.decode import Part, parts_of, states_of
 from pastwise.logs.encoded import encoded
 from pastwise.logs.growth import with_partition
 from pastwise.logs.query import Status, next_names, prepare
-from pastwise.logs.sources import ROW, name_of, open_table
-from pastwise.logs.sql import engine_errors
+from pastwise.logs.sources import ROW, log_errors, open_table
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def rows_behind(
         Empty where the source has no order of rows.
     """
     table, columns = encoded(table, columns)
-    with engine_errors(name_of(table)):
+    with log_errors(table):
         frame = open_table(table, columns, numbered=True)
         if ROW not in frame.collect_schema().names():
             return ()

@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from pastwise.logs.columns import Columns, require_columns
 from pastwise.logs.encoders import NEXT_STATE, STATE, KMeans, matrix_of
-from pastwise.logs.sources import name_of, open_table
-from pastwise.logs.sql import engine_errors
+from pastwise.logs.sources import log_errors, open_table
 
 
 def encoded(table: Any, columns: Columns) -> tuple[Any, Columns]:
@@ -23,7 +22,7 @@ def encoded(table: Any, columns: Columns) -> tuple[Any, Columns]:
     if encoding is None or _has_states(table):
         return table, columns
     source = columns.before_encoding
-    with engine_errors(name_of(table)):
+    with log_errors(table):
         frame = open_table(table, source)
         require_columns(source, list(frame.collect_schema()))
         names = list(dict.fromkeys(source.all))

@@ -22,8 +22,7 @@ from pastwise.logs.encoded import encoded
 from pastwise.logs.findings import counted
 from pastwise.logs.outcomes import outcome_label
 from pastwise.logs.query import Status, label_names, prepare
-from pastwise.logs.sources import name_of, open_table
-from pastwise.logs.sql import engine_errors
+from pastwise.logs.sources import log_errors, open_table
 
 
 def read_episodes(
@@ -74,7 +73,7 @@ def read_episodes(
         )
     columns = replace(columns, weight=None, task=None, age=None, half_life=None)
     table, columns = encoded(table, columns)
-    with engine_errors(name_of(table)):
+    with log_errors(table):
         rows, columns = _sorted_rows(table, columns, propensity)
     if not len(rows):
         raise LogError("the log has no usable transition: no record has an episode and a time")

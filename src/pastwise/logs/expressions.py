@@ -142,5 +142,5 @@ def _chosen(one: nw.Expr, then_one: str | bool, two: nw.Expr, then_two: str | bo
 
 
 def is_date(dtype: nw.dtypes.DType) -> bool:
-    """Whether a column holds dates. DuckDB's finest moments have no type in narwhals."""
-    return dtype in (nw.Date, nw.Datetime, nw.Unknown)
+    """Whether a column holds dates or moments."""
+    return dtype in (nw.Date, nw.Datetime)

@@ -17,6 +17,7 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
 from itertools import groupby
@@ -124,7 +125,7 @@ def _paths_and_kind(given: Paths) -> tuple[list[str], str]:
 def _matching(pattern: str) -> list[str]:
     """The files that a path or glob stands for, in order."""
     if pattern == STDIN:
-        return [_file_of_stdin()]
+        return [file_of_stdin()]
     try:
         is_folder = Path(pattern).is_dir()
         exists = Path(pattern).exists()
@@ -158,7 +159,7 @@ def _kind_of_file(path: str) -> str:
 
 
 @cache
-def _file_of_stdin() -> str:
+def file_of_stdin() -> str:
     """A temporary file with what standard input has, since a log is read more than once."""
     folder = TemporaryDirectory(prefix="pastwise-")
     atexit.register(folder.cleanup)
@@ -505,6 +506,21 @@ def _json_type(path: str, name: str, kinds: set[str], columns: Columns) -> str:
     raise LogError(f"{path}: the column {name!r} holds values of different types")
 
 
+# Columns of Python values.
+
+
+@contextmanager
+def arrow_errors(column: str) -> Iterator[None]:
+    """Turn an error of Arrow about the values of a column into a `LogError` that names it."""
+    try:
+        yield
+    except OverflowError:
+        raise LogError(f"{column} holds whole numbers beyond 2^63; write them as text") from None
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        reason = "; ".join(str(each) for each in error.args)
+        raise LogError(f"{column} holds values of different types: {reason}") from None
+
+
 # Excel.
 
 
@@ -518,12 +534,11 @@ def _open_xlsx(paths: list[str], columns: Columns) -> duckdb.DuckDBPyRelation:
         for row in rows:
             for name, place in places.items():
                 values[name].append(row[place] if place < len(row) else None)
-    try:
-        table = pa.table(values)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        reason = error.args[-1] if error.args else error
-        raise LogError(f"{paths[0]}: a column holds values of different types: {reason}") from None
-    return with_moments(connect().from_arrow(table), columns)
+    arrays = {}
+    for name in values:
+        with arrow_errors(f"{paths[0]}: the column {name!r}"):
+            arrays[name] = pa.array(values[name])
+    return with_moments(connect().from_arrow(pa.table(arrays)), columns)
 
 
 def _sheets_as_text(paths: list[str]) -> pa.Table:

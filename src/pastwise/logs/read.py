@@ -27,8 +27,7 @@ from pastwise.logs.files import parquet_files
 from pastwise.logs.growth import with_partition
 from pastwise.logs.parquet import Tally, is_plain, tally
 from pastwise.logs.query import grouped, prepare
-from pastwise.logs.sources import categories_of, name_of, open_table
-from pastwise.logs.sql import engine_errors
+from pastwise.logs.sources import categories_of, log_errors, open_table
 from pastwise.logs.summary import with_episodes
 
 
@@ -141,7 +140,7 @@ def read_log(
     if tallied is not None:
         return decode_tally(tallied, columns, more=more)
 
-    with engine_errors(name_of(table)):
+    with log_errors(table):
         frame = open_table(table, columns)
         columns = with_partition(frame, columns, goal)
         # Sorting by time alone is faster; where times repeat, sort by the labels too.

@@ -17,8 +17,7 @@ from pastwise.logs.encoded import encoded
 from pastwise.logs.growth import with_partition
 from pastwise.logs.query import Schema, Status, prepare, time_to_next
 from pastwise.logs.samples import block_of
-from pastwise.logs.sources import ROW, name_of, narwhals_frame, open_table
-from pastwise.logs.sql import engine_errors
+from pastwise.logs.sources import ROW, log_errors, narwhals_frame, open_table
 from pastwise.logs.values import values_of
 
 LONGEST_TEXT = 1000
@@ -74,7 +73,7 @@ def rows_of(
         raise ParameterError(f"offset and limit cannot be negative, got {offset} and {limit}")
     if columns is not None and not isinstance(columns, Columns):
         columns = Columns.of(**columns)
-    with engine_errors(name_of(table)):
+    with log_errors(table):
         block = block_of(table, offset, limit)
         if block is None:
             return _rows_of_engine(table, columns, offset, limit)

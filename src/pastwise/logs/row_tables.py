@@ -143,11 +143,10 @@ def _rows_of_columns(table: Mapping[str, Any], names: tuple[str, ...]) -> Iterab
 
 def _collected(table: Any, columns: Columns) -> dict[str, list[object]]:
     """The state's columns of a file or frame, in its order."""
-    from pastwise.logs.sources import name_of, open_table
-    from pastwise.logs.sql import engine_errors
+    from pastwise.logs.sources import log_errors, open_table
 
     needed = RowColumns.within(columns)
-    with engine_errors(name_of(table)):
+    with log_errors(table):
         frame = open_table(table, needed)
         require_columns(needed, list(frame.collect_schema()))
         arrow = frame.select(*needed.all).collect(backend="pyarrow").to_native()

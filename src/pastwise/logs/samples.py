@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from pastwise.errors import LogError
 from pastwise.logs.files import is_files, open_every_column, parquet_files
-from pastwise.logs.sources import ROW, name_of, named_columns, narwhals_frame
+from pastwise.logs.sources import ROW, log_errors, named_columns, narwhals_frame
 from pastwise.logs.sql import engine_errors, identifier
 
 NUM_BLOCKS = 10
@@ -65,7 +65,7 @@ def sample_of(table: Any, num_rows: int) -> Sample:
     if paths:
         return _of_parquet(paths, num_rows)
     if is_files(table):
-        with engine_errors(name_of(table)):
+        with log_errors(table):
             return _of_relation(open_every_column(table), num_rows)
     table = named_columns(table)
     if isinstance(table, Mapping):
@@ -207,7 +207,7 @@ def _arrow_of(values: Any) -> pa.Array:
     """Values of a column; as text where they have several types."""
     try:
         return pa.array(values, from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError):
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
         return _texts_of(values)
 
 

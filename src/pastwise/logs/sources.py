@@ -11,7 +11,8 @@ binding calls leaked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,24 @@ import numpy as np
 import pyarrow as pa
 
 from pastwise.data.space import Label, shortest_text
-from pastwise.errors import LogError, shown
+from pastwise.errors import LogError, listed, shown
 from pastwise.logs.columns import Columns
-from pastwise.logs.files import EXACT, is_files, open_files, with_moments
-from pastwise.logs.sql import connect, identifier
+from pastwise.logs.files import (
+    EXACT,
+    STDIN,
+    arrow_errors,
+    file_of_stdin,
+    is_files,
+    open_files,
+    with_moments,
+)
+from pastwise.logs.sql import connect, engine_errors, identifier
 
 ROW = "pastwise row"
 """Name of the column that numbers records."""
+
+STANDARD_INPUT = "standard input"
+"""What an error message calls standard input, which is read from a temporary file."""
 
 
 def open_table(table: Any, columns: Columns, *, numbered: bool = False) -> nw.LazyFrame[Any]:
@@ -43,6 +55,11 @@ def open_table(table: Any, columns: Columns, *, numbered: bool = False) -> nw.La
     numbered : bool
         Add a column `ROW` with the number of the record, from 1 on, where the source has an order.
     """
+    return _in_64_bits(_opened(table, columns, numbered), columns)
+
+
+def _opened(table: Any, columns: Columns, numbered: bool) -> nw.LazyFrame[Any]:
+    """A lazy frame of any log, with its columns as they are."""
     if is_files(table):
         return _frame_of(open_files(table, columns), numbered)
     table = named_columns(table)
@@ -67,9 +84,25 @@ def open_table(table: Any, columns: Columns, *, numbered: bool = False) -> nw.La
     return _frame_of(with_moments(_in_duckdb(native), columns), numbered)
 
 
-def name_of(table: Any) -> str:
+@contextmanager
+def log_errors(table: Any) -> Iterator[None]:
+    """Turn an error of an engine into a `LogError` of one line that names the log."""
+    name = _name_of(table)
+    try:
+        with engine_errors(name):
+            yield
+    except LogError as error:
+        if name == STANDARD_INPUT:
+            message = str(error).replace(file_of_stdin(), name)
+            error.args = (message, *error.args[1:])
+        raise
+
+
+def _name_of(table: Any) -> str:
     """What an error message calls a log."""
-    return str(table) if isinstance(table, (str, Path)) else "the log"
+    if not isinstance(table, (str, Path)):
+        return "the log"
+    return STANDARD_INPUT if str(table) == STDIN else str(table)
 
 
 def library_of(table: Any) -> str | None:
@@ -272,7 +305,9 @@ def _in_utc(frame: nw.LazyFrame[Any], columns: Columns) -> nw.LazyFrame[Any]:
     is_spark = engine.is_pyspark() or engine.is_pyspark_connect()
     if is_spark:
         _refuse_names_of_spark(columns)
-    elif not engine.is_duckdb():
+    elif engine.is_duckdb():
+        frame = nw.from_native(_known_to_narwhals(frame.to_native()))
+    else:
         return frame
 
     # Columns of moments that have a time zone.
@@ -299,6 +334,20 @@ def _in_utc(frame: nw.LazyFrame[Any], columns: Columns) -> nw.LazyFrame[Any]:
     return moved
 
 
+def _in_64_bits(frame: nw.LazyFrame[Any], columns: Columns) -> nw.LazyFrame[Any]:
+    """The frame without labels and episodes of 128 bits, which the results of engines cannot hold.
+
+    Labels that do not fit are an error of the engine. Episodes are only compared, so text will do.
+    """
+    schema = frame.collect_schema()
+    narrow = {}
+    for name in columns.compared:
+        if schema.get(name) in (nw.Int128, nw.UInt128):
+            kind = nw.String if name == columns.episode else nw.Int64
+            narrow[name] = nw.col(name).cast(kind)
+    return frame.with_columns(**narrow) if narrow else frame
+
+
 def _refuse_names_of_spark(columns: Columns) -> None:
     """Refuse names that Spark does not read as names of columns."""
     special = ".`*"
@@ -314,14 +363,20 @@ def _refuse_names_of_spark(columns: Columns) -> None:
 def _arrow_table(table: Any, columns: Columns) -> pa.Table:
     """An Arrow table of a mapping of columns or of a frame like those of pandas."""
     needed = list(dict.fromkeys(columns.all))
-    has_all = set(needed) <= set(table)
-    try:
-        if isinstance(table, dict):
-            return pa.table({name: table[name] for name in needed} if has_all else table)
-        return pa.Table.from_pandas(table[needed] if has_all else table, preserve_index=False)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        reason = error.args[-1] if error.args else error
-        raise LogError(f"a column holds values of different types: {reason}") from None
+    names = needed if set(needed) <= set(table) else list(table)
+    arrays = {}
+    for name in names:
+        with arrow_errors(f"the column {name!r}"):
+            if isinstance(table, dict):
+                arrays[name] = pa.table({name: table[name]}).column(0)
+            else:
+                column = pa.Table.from_pandas(table[[name]], preserve_index=False)
+                arrays[name] = column.column(0)
+    lengths = {name: len(array) for name, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        shown_lengths = [f"{name!r} has {length:,} values" for name, length in lengths.items()]
+        raise LogError(f"the columns of the log differ in length: {listed(shown_lengths)}")
+    return pa.table(arrays)
 
 
 def _needed_columns(table: pa.Table, columns: Columns) -> pa.Table:
@@ -340,14 +395,20 @@ def _in_duckdb(table: pa.Table) -> duckdb.DuckDBPyRelation:
 
 def _frame_of(relation: duckdb.DuckDBPyRelation, numbered: bool) -> nw.LazyFrame[Any]:
     """A relation as a lazy frame."""
-    # narwhals does not know moments in nanoseconds with a time zone; without one, in UTC, it does.
-    in_utc = []
-    for name, kind in zip(relation.columns, relation.types, strict=True):
-        if "TZ_NS" in str(kind):
-            in_utc.append(f"timezone('UTC', {identifier(name)}) as {identifier(name)}")
-    if in_utc:
-        relation = relation.project(f"* replace ({', '.join(in_utc)})")
+    relation = _known_to_narwhals(relation)
     if numbered:
         relation = relation.project(f"*, row_number() over () as {identifier(ROW)}")
     frame: nw.LazyFrame[Any] = nw.from_native(relation)
     return frame
+
+
+def _known_to_narwhals(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """A relation without moments in nanoseconds with a time zone, of which narwhals has no type.
+
+    Without a time zone, in UTC, it has.
+    """
+    in_utc = []
+    for name, kind in zip(relation.columns, relation.types, strict=True):
+        if "TZ_NS" in str(kind):
+            in_utc.append(f"timezone('UTC', {identifier(name)}) as {identifier(name)}")
+    return relation.project(f"* replace ({', '.join(in_utc)})") if in_utc else relation

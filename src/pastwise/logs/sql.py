@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
+from narwhals.exceptions import NarwhalsError
 
 from pastwise.errors import LogError
 
@@ -106,11 +107,11 @@ def literal(text: str) -> str:
 
 @contextmanager
 def engine_errors(source: str) -> Iterator[None]:
-    """Turn an error of DuckDB into a `LogError` of one line that names the source."""
+    """Turn an error of DuckDB or narwhals into a `LogError` of one line that names the source."""
     try:
         yield
-    except duckdb.Error as error:
+    except (duckdb.Error, NarwhalsError) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        noise = ("*", "Possible", "LINE", "^", "Try setting")
+        noise = ("*", "Possible", "LINE", "^", "Try setting", "This error occurred", "col(")
         useful = [line for line in lines if not line.startswith(noise)]
         raise LogError(f"{source}: cannot be read: {'; '.join(useful[:4])}") from None

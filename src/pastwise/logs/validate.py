@@ -39,8 +39,7 @@ from pastwise.logs.query import (
     with_following,
 )
 from pastwise.logs.read import collect_groups
-from pastwise.logs.sources import ROW, name_of, open_table
-from pastwise.logs.sql import engine_errors
+from pastwise.logs.sources import ROW, log_errors, open_table
 from pastwise.logs.summary import with_episodes
 
 NUM_EXAMPLES = 3
@@ -145,7 +144,7 @@ def inspect_log(table: Any, columns: Columns | Mapping[str, Any]) -> Inspection:
     if not isinstance(columns, Columns):
         columns = Columns.of(**columns)
     table, columns = encoded(table, columns)
-    with engine_errors(name_of(table)):
+    with log_errors(table):
         # Keep the columns as they are, to show examples.
         frame = open_table(table, columns, numbered=True)
         schema = frame.collect_schema()
