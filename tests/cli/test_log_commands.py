@@ -1025,6 +1025,40 @@ def test_a_target_that_cannot_be_written_is_reported_in_one_line(
     refused(shell, "update", policy, "log.csv", "-o", place, because=because)
 
 
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        (["count", "log.csv", *COLUMNS], "log.csv"),
+        (["count", "*.csv", *COLUMNS], "log.csv"),
+        (["count", "log.csv", *COLUMNS], "link.csv"),
+        ([*LEARN, "--prefer", "warm"], "./log.csv"),
+        ([*LEARN, "--goal", "goal.toml"], "goal.toml"),
+        (["learn", "policy.safetensors", "--prefer", "warm"], "policy.safetensors"),
+        (["retarget", "policy.safetensors", "--goal", "goal.toml"], "goal.toml"),
+        (["retarget", "policy.safetensors", "--prefer", "mild", "--log", "log.csv"], "log.csv"),
+        (["update", "policy.safetensors", "log.csv"], "log.csv"),
+        (["decide", "policy.safetensors", "log.csv"], "log.csv"),
+        (["decide", "policy.safetensors", "log.csv"], "policy.safetensors"),
+        (["export", "policy.safetensors", "--format", "sql"], "policy.safetensors"),
+        (["card", "policy.safetensors"], "policy.safetensors"),
+    ],
+)
+def test_no_output_replaces_what_is_read(
+    shell: Shell, policy: str, command: list[str], output: str
+) -> None:
+    Path("goal.toml").write_text('prefer = "warm"\n')
+    Path("link.csv").symlink_to("log.csv")
+    refused(shell, *command, "-o", output, because="is read here as well; name another file")
+
+
+def test_a_policy_is_updated_in_place(shell: Shell, policy: str) -> None:
+    before = load(policy).counts_
+    assert shell("update", policy, "log.csv", "-o", policy).code == 0
+    assert load(policy).counts_.num_records == 2 * before.num_records
+    assert shell("retarget", policy, "--prefer", "mild", "-o", policy).code == 0
+    assert load(policy).goal == Goal(prefer="mild")
+
+
 def test_an_empty_path_is_no_place(shell: Shell, policy: str) -> None:
     refused(shell, *LEARN, "--prefer", "mild", "-o", "", because="empty")
     refused(shell, *LEARN, "--prefer", "mild", "--plots", "", because="empty")

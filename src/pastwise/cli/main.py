@@ -27,6 +27,7 @@ from pastwise.cli.options import (
     OtherMethodOptions,
     is_counts_file,
     json_option,
+    keep_inputs,
     margin_option,
     output_option,
     policy_argument,
@@ -173,6 +174,7 @@ def count(log: LogOptions, output: Path, as_json: bool) -> int:
     from pastwise.logs.read import read_log
     from pastwise.policy.file import save_counts
 
+    keep_inputs(output, log.path)
     columns = log.columns()
     with spinner("Reading"):
         reading = read_log(log.path, columns)
@@ -252,6 +254,8 @@ def learn(
 
     if margin is not None:
         require_margin("--margin", margin)
+    past_goal_files = [text.rpartition("=")[2] for text in past_goals]
+    keep_inputs(output, log.path, goal.goal_file, *past_goal_files)
     learner = TransferLearner(
         goal.goal(),
         method=method.create(),
@@ -308,6 +312,7 @@ def retarget(
     from pastwise.policy.learner import load
     from pastwise.policy.summary import PolicySummary
 
+    keep_inputs(output, goal.goal_file, log)
     new_goal = goal.goal()
     learner = load(policy)
     with goal.explaining_labels(), _reading():
@@ -328,6 +333,7 @@ def update(policy: Path, log: str, output: Path, wide: bool, as_json: bool) -> i
     from pastwise.policy.learner import load
     from pastwise.policy.summary import PolicySummary
 
+    keep_inputs(output, log)
     learner = load(policy)
     with _reading():
         learner.update(log)
@@ -579,6 +585,7 @@ def decide(policy: Path, rows: str, on_unseen: Any, output: Path | None, as_json
     from pastwise.policy.rule import PRIOR_ADVICE
     from pastwise.report.terminal import decisions_table
 
+    keep_inputs(output, policy, rows)
     learner = load(policy)
     try:
         with _warning_lines():
@@ -621,6 +628,7 @@ def export(policy: Path, kind: str | None, table: str, output: Path) -> int:
     from pastwise.policy.export import ENDINGS, export_policy
     from pastwise.policy.learner import load
 
+    keep_inputs(output, policy)
     learner = load(policy)
     kind = kind or ENDINGS.get(output.suffix.lower())
     if kind is None:
@@ -651,6 +659,7 @@ def card(
     from pastwise.policy.summary import quick_verdict
     from pastwise.report.card import require_card_path, write_card
 
+    keep_inputs(output, policy)
     require_card_path(output)
     learner = load(policy)
     verdict = None

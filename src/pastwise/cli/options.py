@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import wraps
+from glob import glob
 from math import isinf, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -110,6 +111,23 @@ margin_option = click.option(
 )
 output_option = click.option("-o", "--output", type=File, required=True, help="File to write.")
 policy_argument = click.argument("policy", type=File)
+
+
+def keep_inputs(output: Path | None, *inputs: str | Path | None) -> None:
+    """Refuse to write over a file that is read, or over one of those that a glob stands for."""
+    if output is None:
+        return
+    for given in [str(each) for each in inputs if each]:
+        for path in (given, *glob(given, recursive=True)):  # noqa: PTH207
+            if _is_same_file(output, path):
+                raise FileError(f"{output} is read here as well; name another file to write")
+
+
+def _is_same_file(one: Path, other: str) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:  # one of them does not exist
+        return False
 
 
 # The log.
