@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
 from functools import cache
@@ -160,6 +161,49 @@ def test_sql_decides_as_the_policy_does(kind: str, given_rows: list[dict[str, An
     query = to_sql(Export.of(learner), "my rows")
     found = connection.sql(query).project("policy_state, policy_action").fetchall()
     assert found == [expected(learner, row) for row in given_rows]
+
+
+MOMENTS = ["2024-01-01 00:00:00", "2024-01-02 10:30:00", "2024-01-03 10:30:00.25"]
+
+
+@pytest.mark.parametrize("kind", ["timestamp", "timestamptz", "timestamp_ns", "date"])
+def test_sql_decides_by_moments_in_columns_of_every_type(tmp_path: Path, kind: str) -> None:
+    connection = duckdb.connect()
+    connection.sql("set timezone = 'UTC'")
+    connection.sql(
+        f"create table log as select unnest({MOMENTS})::{kind} as d, "
+        "unnest(['p', 'q', 'p']) as a, unnest(['y', 'y', 'n']) as o from range(20)"
+    )
+    path = tmp_path / "log.parquet"
+    connection.sql(f"copy log to '{path}'")
+    learner = pw.TransferLearner(pw.Goal(prefer="y")).fit(path, state="d", action="a", outcome="o")
+    query = to_sql(Export.of(learner), str(path))
+    found = connection.sql(query).project("policy_state, policy_action").fetchall()
+    decisions = learner.decisions(path).to_dict()["decisions"]
+    assert found == [(decision["state"], decision["action"]) for decision in decisions]
+
+
+def test_sql_decides_by_moments_that_are_text() -> None:
+    log = {"d": ["2024-01-01T00:00:00", "2024-01-01 00:00:00"] * 5, "a": ["p", "q"] * 5}
+    learner = pw.TransferLearner(pw.Goal(prefer="y"))
+    learner.fit({**log, "o": ["y"] * 10}, state="d", action="a", outcome="o")
+    query = to_sql(Export.of(learner))
+    with sqlite3.connect(":memory:") as connection:
+        connection.execute("create table rows (d text)")
+        connection.executemany("insert into rows values (?)", [(day,) for day in log["d"]])
+        found = [row[1] for row in connection.execute(query)]
+    assert found == log["d"]
+
+
+@pytest.mark.parametrize(
+    "table", ["main.rows", "memory.main.rows", '"main"."rows"', '"my.rows"', 'main."my.rows"']
+)
+def test_sql_selects_from_a_table_of_a_schema(table: str) -> None:
+    connection = duckdb.connect()
+    for name in ("rows", '"my.rows"'):
+        connection.sql(f"create table {name} as select 'A' as ward")
+    query = to_sql(Export.of(learned("labels")), table)
+    assert connection.sql(query).project("policy_state").fetchall() == [("A",)]
 
 
 @cache

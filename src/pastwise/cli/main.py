@@ -614,7 +614,10 @@ def decide(policy: Path, rows: str, on_unseen: Any, output: Path | None, as_json
     help="What to write; by default what the ending of the file's name says.",
 )
 @click.option(
-    "--table", default="rows", show_default=True, help="For SQL: the table to select from."
+    "--table",
+    default="rows",
+    show_default=True,
+    help="For SQL: the table to select from, such as patients or clinic.patients.",
 )
 @output_option
 def export(policy: Path, kind: str | None, table: str, output: Path) -> int:

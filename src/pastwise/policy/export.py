@@ -284,7 +284,7 @@ def export_policy(
     ----------
     kind : "sql", "json", "xlsx", "onnx" or "python"
     table : str
-        For SQL: the table to select from.
+        For SQL: the table to select from; see `export_sql.to_sql`.
     """
     export = Export.of(learner)
     if kind == "json":

@@ -7,20 +7,36 @@ infinity find it above, others find that it compares with nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from itertools import chain
 from math import inf, isfinite
 
 from pastwise.data.regions import Categories, Interval, Missing, Point, Values
 from pastwise.data.space import Label, key_of
+from pastwise.logs.files import FILE_KINDS
 from pastwise.policy.export import Export, ExportedState
 
 INFINITY = "CAST('Infinity' AS DOUBLE PRECISION)"
+
+MOMENT = re.compile(r"(\d{4,}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?([+-]\d\d:\d\d)?")
+"""The label of a moment."""
+
+NAME = r'(?:"(?:[^"]|"")+"|[^".]+)'
+QUALIFIED_NAME = re.compile(rf"{NAME}(\.{NAME})*")
+"""A table with its schema and database, where dots separate them; a name may be in quotes."""
 
 
 def to_sql(export: Export, table: str = "rows") -> str:
     """A query that adds the columns ``policy_state`` and ``policy_action`` to a table.
 
     Both are null where a row has no state.
+
+    Parameters
+    ----------
+    table : str
+        The table; a dot comes after its schema, as in ``main.rows``, unless it is in quotes, as in
+        ``"my.rows"``, or part of the name of a file, as in ``rows.parquet``.
     """
     state = case_of(export, lambda each: literal(each.key))
     action = case_of(export, lambda each: value_literal(export.actions[each.best]))
@@ -30,7 +46,7 @@ def to_sql(export: Export, table: str = "rows") -> str:
         "  *,\n"
         f"  {state} AS policy_state,\n"
         f"  {action} AS policy_action\n"
-        f"FROM {identifier(table)}\n"
+        f"FROM {table_name(table)}\n"
     )
 
 
@@ -73,9 +89,19 @@ def condition(name: str, values: Values, is_numeric: bool) -> str:
 
 def _equals(column: str, value: Label) -> str:
     """Text is compared as text, so that a column of numbers may hold labels that were text."""
-    if isinstance(value, str):
-        return f"CAST({column} AS VARCHAR) = {literal(value)}"
-    return f"{column} = {value_literal(value)}"
+    if not isinstance(value, str):
+        return f"{column} = {value_literal(value)}"
+    text = f"CAST({column} AS VARCHAR)"
+    moment = MOMENT.fullmatch(value)
+    if moment is None:
+        return f"{text} = {literal(value)}"
+    return f"{text} IN ({literal(_moment_of_engines(moment))}, {literal(value)})"
+
+
+def _moment_of_engines(label: re.Match[str]) -> str:
+    """The text that engines make of a moment, in UTC if it has a time zone."""
+    day, clock, fraction, offset = label.groups(default="")
+    return f"{day} {clock}{fraction.rstrip('0')}{offset.removesuffix(':00')}"
 
 
 def _between(column: str, values: Interval) -> str:
@@ -133,6 +159,19 @@ def number_literal(number: float) -> str:
         return INFINITY if number > 0 else f"-{INFINITY}"
     text = repr(float(number))
     return text if "e" in text else f"{text}e0"
+
+
+def table_name(table: str) -> str:
+    """The name of a table, part by part; see `to_sql`.
+
+    >>> table_name("main.rows"), table_name('main."my.rows"'), table_name("rows.parquet")
+    ('"main"."rows"', '"main"."my.rows"', '"rows.parquet"')
+    """
+    is_file = table.lower().endswith(tuple(chain.from_iterable(FILE_KINDS.values())))
+    if is_file or not QUALIFIED_NAME.fullmatch(table):
+        return identifier(table)
+    parts = re.findall(NAME, table)
+    return ".".join(part if part.startswith('"') else identifier(part) for part in parts)
 
 
 def identifier(name: str) -> str:
