@@ -85,6 +85,8 @@ def test_a_method_is_written_as_text_and_read_again(text: str, method: Any) -> N
 def test_texts_may_be_written_by_hand() -> None:
     assert methods.create("TL()") == methods.TL()
     assert methods.create("TL( prior_count = 5.0 )") == methods.TL(prior_count=5)
+    assert methods.create("FPD_learn(replay=true)") == methods.FPDLearn(replay=True)
+    assert methods.create("FPD_learn(replay=false)") == methods.FPDLearn()
     given = methods.create("TL_foresight(epochs=7, past_skill=None)", discount=0.5)
     assert given == methods.TLForesight(epochs=7, discount=0.5)
 
@@ -100,6 +102,14 @@ def test_tables_functions_and_explorers_are_only_shown() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "name"), [("TLForesight(past_skill=1)", "TL_foresight"), ("Clone", "clone")]
+)
+def test_the_name_of_a_class_is_answered_with_that_of_its_method(text: str, name: str) -> None:
+    with pytest.raises(ParameterError, match=f"unknown method .*, the class of {name}; choose one"):
+        methods.create(text)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "TL(5)",
@@ -109,6 +119,7 @@ def test_tables_functions_and_explorers_are_only_shown() -> None:
         "TL(prior_count='5')",
         "TL(prior_count=[1, 2])",
         "TL(prior_count=print(5))",
+        "FPD_learn(replay=yes)",
         "TL(prior_count=5, prior_count=6)",
         "TL(**{'prior_count': 5})",
         "tl.TL(prior_count=5)",

@@ -38,6 +38,9 @@ JSON = Any
 PlainValue = float | bool | None
 """What a hyper-parameter in a text may be."""
 
+TRUTH_VALUES = {"true": True, "false": False}
+"""How truth values are written outside Python."""
+
 DEFAULT = "TL_foresight"
 """Name of the method that learns where none is named; ``"TL"`` is the paper's."""
 
@@ -150,7 +153,9 @@ def create(text: str, /, **hyper_parameters: Any) -> AnyMethod:
             f"choose one of {', '.join(names())}"
         )
     if entry is None:
-        raise ParameterError(f"unknown method {name!r}; choose one of {', '.join(names())}")
+        named = {each.make.__name__: each.name for each in entries().values()}
+        hint = f", the class of {named[name]}" if name in named else ""
+        raise ParameterError(f"unknown method {name!r}{hint}; choose one of {', '.join(names())}")
     defaults = {field.name: field.default for field in fields(entry.make)}  # type: ignore[arg-type]
     given = {**written, **hyper_parameters}
     for parameter, value in given.items():
@@ -166,7 +171,8 @@ def _name_and_parameters(text: str) -> tuple[str, dict[str, PlainValue]]:
     if not text.endswith(")"):
         return text, {}
     unreadable = ParameterError(
-        f"cannot read the method {shown(text)}; write its name, and numbers as in TL(prior_count=5)"
+        f"cannot read the method {shown(text)}; write its name, and numbers, true or false "
+        "as in TL(prior_count=5)"
     )
     if len(text) > LONGEST_TEXT:
         raise unreadable
@@ -183,13 +189,20 @@ def _name_and_parameters(text: str) -> tuple[str, dict[str, PlainValue]]:
         if keyword.arg is None or keyword.arg in parameters:
             raise unreadable
         try:
-            value = ast.literal_eval(keyword.value)
+            value = _value_of(keyword.value)
         except (TypeError, ValueError):
             raise unreadable from None
         if not _is_plain(value):
             raise unreadable
         parameters[keyword.arg] = value
     return call.func.id, parameters
+
+
+def _value_of(expression: ast.expr) -> Any:
+    """The value of a literal; truth values may be written in lower case, as on the command line."""
+    if isinstance(expression, ast.Name) and expression.id in TRUTH_VALUES:
+        return TRUTH_VALUES[expression.id]
+    return ast.literal_eval(expression)
 
 
 def with_parameters(method: AnyMethod, /, **hyper_parameters: Any) -> AnyMethod:
