@@ -683,6 +683,7 @@ def test_export_by_format_and_for_a_table(shell: Shell, policy: str) -> None:
 
 def test_export_refuses_other_kinds_of_files(shell: Shell, policy: str) -> None:
     refused(shell, "export", policy, "-o", "rule.txt", because=".parquet, .csv or .json")
+    refused(shell, "export", policy, "-o", "p.xyz", because=".sql, .xlsx, .onnx, .py, and its rule")
     refused(shell, "export", policy, "-o", "missing/rule.csv", because="missing")
     refused(shell, "export", "log.csv", "-o", "rule.csv", because="log.csv")
 

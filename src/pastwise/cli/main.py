@@ -628,12 +628,12 @@ def export(policy: Path, kind: str | None, table: str, output: Path) -> int:
     a model. Without --format, a file that ends in .sql, .py, .xlsx or .onnx gets what its name
     says, and one that ends in .parquet, .csv or .json the rule as a table.
     """
-    from pastwise.policy.export import ENDINGS, export_policy
+    from pastwise.policy.export import export_policy, format_of
     from pastwise.policy.learner import load
 
     keep_inputs(output, policy)
+    kind = kind or format_of(output)
     learner = load(policy)
-    kind = kind or ENDINGS.get(output.suffix.lower())
     if kind is None:
         learner.rule_.export(output)
         print_note(f"The rule is in {output}")

@@ -22,6 +22,7 @@ from pastwise.data.space import Label, key_of, labels_of_one_type, shortest_text
 from pastwise.errors import ParameterError
 from pastwise.logs.columns import Columns
 from pastwise.policy.learner import TransferLearner
+from pastwise.policy.rule import RULE_ENDINGS
 
 
 @dataclass(frozen=True)
@@ -273,6 +274,17 @@ FORMATS = ("sql", "json", "xlsx", "onnx", "python")
 
 ENDINGS = {".sql": "sql", ".xlsx": "xlsx", ".onnx": "onnx", ".py": "python"}
 """Formats that the ending of a file's name stands for."""
+
+
+def format_of(path: str | Path) -> str | None:
+    """The format that the ending of a file's name stands for; None for the rule alone."""
+    ending = Path(path).suffix.lower()
+    if ending not in (*ENDINGS, *RULE_ENDINGS):
+        raise ParameterError(
+            f"{path}: a policy is exported as {', '.join(ENDINGS)}, and its rule alone as "
+            ".parquet, .csv or .json; name such a file, or choose a format with --format"
+        )
+    return ENDINGS.get(ending)
 
 
 def export_policy(

@@ -29,6 +29,9 @@ from pastwise.logs.rows import Row, RowReader
 from pastwise.policy.advice import Advice, Basis, advice_at, most_visited
 from pastwise.policy.pictures import rule_html
 
+RULE_ENDINGS = (".parquet", ".csv", ".json")
+"""Endings of files that a rule alone is written to."""
+
 PRIOR_ADVICE = 'on_unseen="prior" answers with the prior'
 """What to do about a state that the log does not have, in Python."""
 
@@ -136,7 +139,7 @@ class Rule(Mapping[Label, dict[Label, float]]):
         see `_files.safe_cell`.
         """
         suffix = Path(path).suffix.lower()
-        if suffix not in (".parquet", ".csv", ".json"):
+        if suffix not in RULE_ENDINGS:
             raise ParameterError(f"{path}: a rule is exported as .parquet, .csv or .json")
         with replacing(path) as temporary:
             if suffix == ".parquet":
