@@ -219,6 +219,46 @@ async def test_a_new_state_of_several_columns_has_one_key(tmp_path: Path) -> Non
         assert (await bench.engine.replay(ROOM)).equal
 
 
+def ward_learner() -> pw.TransferLearner:
+    """A learner whose states are an interval of lactate and a ward."""
+    log = {
+        "lactate": [1.0, 3.0, 1.5, 3.5] * 10,
+        "ward": ["icu", "er"] * 20,
+        "did": ["fluids", "wait", "wait"] * 13 + ["fluids"],
+        "then": [3.0, 1.2, 3.3, 1.9] * 10,
+        "then ward": ["er", "icu"] * 20,
+    }
+    learner = pw.TransferLearner(pw.Goal(targets={"ward": {"er": 1.0}}), method="TL")
+    return learner.fit(
+        log,
+        state=["lactate", "ward"],
+        action="did",
+        next_state=["then", "then ward"],
+        bins={"lactate": [0, 2, 4]},
+    )
+
+
+SPELLINGS = ['["[0, 2)", "icu"]', '["[0, 2)","icu"]', '[1.9, "icu"]', '["[0, 2)", "icu"] ']
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+async def test_a_known_state_of_several_columns_is_known_however_it_is_spelled(
+    tmp_path: Path, spelling: str
+) -> None:
+    settings = PolicySettings(mode="live", on_unseen="prior", labels="open")
+    async with opened(tmp_path) as bench:
+        await bench.engine.create_policy(ROOM, settings, "tester")
+        await bench.engine.add_version(ROOM, saved(ward_learner()), b"seed", "", "tester")
+        rule = await bench.rule(SPELLINGS[0])
+        decision = await bench.decide(spelling)
+
+        assert stored(bench, decision).state == SPELLINGS[0]
+        assert decision.propensity == rule[decision.action]
+        assert decision.support.records > 0
+        assert (await bench.outcome(decision, spelling)).status == "learned"
+        assert (await bench.engine.replay(ROOM)).equal
+
+
 async def test_a_fixed_action_answers_in_an_unknown_state_if_it_may(tmp_path: Path) -> None:
     async with room_engine(tmp_path, on_unseen="action:idle", floor=0.1) as bench:
         decision = await bench.decide("arctic")

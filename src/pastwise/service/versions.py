@@ -20,7 +20,6 @@ from pastwise.data.live_counts import require_reward
 from pastwise.data.space import Label, Space, checked_label, key_of
 from pastwise.errors import LabelError, PastwiseError, PolicyFileError, UnknownLabelError
 from pastwise.logs.outcomes import follows
-from pastwise.logs.rows import is_row
 from pastwise.policy.advice import WEAK
 from pastwise.policy.choice import conditioned
 from pastwise.policy.learner import TransferLearner, load
@@ -164,7 +163,10 @@ class ServedVersion:
                 return met
         index = self._reader.find(state)
         if index is None:
-            return Situation(self._key_of_unknown(state), NOTHING, is_known=False)
+            label = self._label_or_raw(state)
+            index = self._states.find(label)
+            if index is None:
+                return Situation(key_of(label), NOTHING, is_known=False)
         key = key_of(self._states.labels[index])
         support = SupportView(
             records=int(self._records[index]),
@@ -188,15 +190,15 @@ class ServedVersion:
         """An `UnknownLabelError`, with the nearest labels, for a state that the log lacks."""
         self._reader.index(state)
 
-    def _key_of_unknown(self, state: StateValue) -> str:
-        """The key of a label that the log lacks; the raw value itself where it has no label."""
+    def _label_or_raw(self, state: StateValue) -> Label:
+        """The label of a state, known or new; the raw value as JSON where it has no label."""
         try:
-            return key_of(self._new_label(state))
+            return self._label(state)
         except UnknownLabelError:
             return msgspec.json.encode(state).decode()
 
-    def _new_label(self, value: object) -> Label:
-        """The label of a value that the log lacks; a key stands for the label that has it."""
+    def _label(self, value: object) -> Label:
+        """The label of a value, known or new; a key stands for the label that has it."""
         if isinstance(value, str) and self._states.is_product:
             label = label_of(self._states, value)
             return self._reader.label(value if label is None else label)
@@ -228,7 +230,7 @@ class ServedVersion:
         following = follows(self._columns, self._states, next_state, reward)
         index = self._find_next(following)
         if index is None:
-            return key_of(self._new_label(following)), False
+            return key_of(self._label(following)), False
         self._require_outcome(index, reward)
         return key_of(self._states.labels[index]), True
 
@@ -257,12 +259,14 @@ class ServedVersion:
         """An `UnknownLabelError`, with the nearest labels, for a next state that the log lacks."""
         following = follows(self._columns, self._states, next_state, reward)
         if self._find_next(following) is None:
-            self._states.index(self._reader.label(following))
+            self._states.index(self._label(following))
 
     def _find_next(self, following: object) -> int | None:
         """Index of a next state; None if the log lacks it."""
-        known = None if is_row(following) else self._states.find(following)
-        return self._reader.find(following) if known is None else known
+        try:
+            return self._states.find(self._label(following))
+        except UnknownLabelError:
+            return None
 
     # Decisions and records.
 
