@@ -165,6 +165,51 @@ async def test_one_shot_decisions_with_rewards_are_served(tmp_path: Path) -> Non
         assert await again.rule("old") == rule
 
 
+def advert_learner(**columns: Any) -> pw.TransferLearner:
+    """A learner of one-shot decisions from a log of adverts."""
+    log = {
+        "user": ["young", "old", "young", "new"] * 20,
+        "page": ["home", "shop"] * 40,
+        "shown": ["a", "b", "b", "a", "b"] * 16,
+        "click": [1, 0, 0, 1, 1] * 16,
+        "mood": ["good", "bad"] * 40,
+    }
+    learner = pw.TransferLearner(pw.Goal(prefer=columns.pop("prefer")), method="TL")
+    return learner.fit(log, action="shown", **columns)
+
+
+OUTCOMES = [
+    ({"outcome": "click", "reward": "click", "prefer": 1}, 1, {"reward": 1.0}),
+    (
+        {"outcome": "click", "reward": "click", "prefer": ">= 0.5", "bins": {"click": [0.5]}},
+        ">= 0.5",
+        {"reward": 1.0},
+    ),
+    ({"outcome": "mood", "prefer": "good"}, "good", {"next_state": "good"}),
+]
+
+
+@pytest.mark.parametrize(("columns", "value", "outcome"), OUTCOMES)
+async def test_a_row_with_the_label_of_an_outcome_is_in_no_state(
+    tmp_path: Path, columns: dict[str, Any], value: Any, outcome: dict[str, Any]
+) -> None:
+    learner = advert_learner(state="user", **columns)
+    settings = PolicySettings(mode="live", on_unseen="prior", labels="open")
+    async with opened(tmp_path) as bench:
+        await bench.engine.create_policy(ROOM, settings, "tester")
+        await bench.engine.add_version(ROOM, saved(learner), b"seed", "", "tester")
+        with refused("after-terminal"):
+            await bench.decide(value)
+        decision = await bench.decide({"user": value})
+
+        assert (decision.support.records, decision.propensity) == (0, 0.5)
+        answer = await bench.outcome(decision, **{"next_state": None, **outcome})
+        assert (answer.status, answer.evidence) == ("new-label", 0)
+        found = await bench.engine.rule_of_decision(decision.decision_id)
+        assert set(found.rule.values()) == {0.5}
+        assert (await bench.engine.replay(ROOM)).equal
+
+
 async def test_nothing_is_decided_where_an_episode_has_ended(tmp_path: Path) -> None:
     async with room_engine(tmp_path) as bench:
         with refused("after-terminal") as raised:

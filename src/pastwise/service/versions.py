@@ -100,6 +100,7 @@ class ServedVersion:
         self._reader = policy.reader
         self._has_rewards = counts.has_rewards
         self._terminal = frozenset(counts.terminal.tolist())
+        self._outcomes = frozenset(policy.outcomes)
         self._prior: list[float] = policy.fallback_rule.tolist()
         self._action_keys = [key_of(label) for label in self._actions.labels]
 
@@ -164,7 +165,7 @@ class ServedVersion:
         index = self._reader.find(state)
         if index is None:
             label = self._label_or_raw(state)
-            index = self._states.find(label)
+            index = self._find_deciding(label)
             if index is None:
                 return Situation(key_of(label), NOTHING, is_known=False)
         key = key_of(self._states.labels[index])
@@ -179,10 +180,7 @@ class ServedVersion:
 
     def stored_situation(self, key: str) -> Situation:
         """The state that the store knows by a key."""
-        met = self._met.get(key)
-        if met is not None:
-            return met
-        if self._states.find(key) is None:
+        if not self.has_state(key):
             return Situation(key, NOTHING, is_known=False)
         return self.situation(key)
 
@@ -212,8 +210,13 @@ class ServedVersion:
         return key_of(self._actions.labels[self._actions.index(action)])
 
     def has_state(self, key: str) -> bool:
-        """Whether there is a state with this key."""
-        return key in self._met or self._states.find(key) is not None
+        """Whether there is a state with this key, and no mere outcome."""
+        return self._find_deciding(key) is not None
+
+    def _find_deciding(self, label: Label) -> int | None:
+        """Index of a state; None for an outcome, whose label a row can have as well."""
+        index = self._states.find(label)
+        return None if index in self._outcomes else index
 
     def has_action(self, key: str) -> bool:
         """Whether there is an action with this key."""
@@ -333,7 +336,7 @@ class ServedVersion:
         self, state: str, action: str, next_state: str, reward: float | None, at: int
     ) -> bool:
         """Let the monitor see the outcome of a live decision; whether it raised the alarm."""
-        if self.monitor is None:
+        if self.monitor is None or not self.has_state(state):
             return False
         return self.monitor.observed(state, action, next_state, reward, at)
 
