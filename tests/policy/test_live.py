@@ -328,6 +328,29 @@ def test_new_labels_keep_the_weights_of_a_log_that_ages() -> None:
         assert live.rule(state) == pytest.approx(one.rule(state))
 
 
+@pytest.mark.parametrize("columns", [{"state": ["user", "page"]}, {"features": ["user", "page"]}])
+def test_a_new_outcome_is_learned_whatever_states_consist_of(columns: dict[str, Any]) -> None:
+    log = {
+        "user": ["young", "old", "young", "new"] * 50,
+        "page": ["home", "shop"] * 100,
+        "shown": ["a", "b", "b", "a", "b"] * 40,
+        "mood": ["good", "bad", "bad", "good", "good", "bad", "good", "good"] * 25,
+    }
+    learner = pw.TransferLearner(pw.Goal(prefer="good"), method="TL")
+    learner.fit(log, action="shown", outcome="mood", **columns)
+    row = {"user": "old", "page": "shop"}
+    live = learner.live()
+    live.observe(row, "a", "ugly")
+    assert live.revision == 1
+    observed = live.take()
+    assert observed.num_records == 1
+    updated = learner.retarget(learner.goal).update(
+        {"user": ["old"], "page": ["shop"], "shown": ["a"], "mood": ["ugly"]}
+    )
+    assert learner.observe(row, "a", "ugly").counts_ == updated.counts_
+    assert learner.counts_.states.labels[learner.counts_.terminal[-1]] == "ugly"
+
+
 def test_raw_values_and_rows_stand_for_their_bin() -> None:
     log = {
         "x": [0.5, 1.5, 1.7, 0.2],

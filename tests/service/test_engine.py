@@ -210,6 +210,28 @@ async def test_a_row_with_the_label_of_an_outcome_is_in_no_state(
         assert (await bench.engine.replay(ROOM)).equal
 
 
+CONTEXTS = [{"state": "user"}, {"state": ["user", "page"]}, {"features": ["user", "page"]}]
+
+
+@pytest.mark.parametrize("columns", CONTEXTS)
+async def test_a_new_outcome_is_kept_where_labels_are_open(
+    tmp_path: Path, columns: dict[str, Any]
+) -> None:
+    learner = advert_learner(outcome="mood", prefer="good", **columns)
+    async with opened(tmp_path) as bench:
+        await bench.engine.create_policy(ROOM, PolicySettings(mode="live"), "tester")
+        await bench.engine.add_version(ROOM, saved(learner), b"seed", "", "tester")
+        decision = await bench.decide({"user": "old", "page": "shop"})
+        with refused("unknown-label") as raised:
+            await bench.outcome(decision, "goood")
+        assert raised.value.errors[0].near[0] == "good"
+        await bench.change(labels="open")
+        answer = await bench.outcome(decision, "ugly")
+
+        assert (answer.status, answer.evidence) == ("new-label", 0)
+        assert (await bench.engine.replay(ROOM)).equal
+
+
 async def test_nothing_is_decided_where_an_episode_has_ended(tmp_path: Path) -> None:
     async with room_engine(tmp_path) as bench:
         with refused("after-terminal") as raised:

@@ -342,7 +342,7 @@ class TransferLearner:
             require_reward(reward, counts.has_rewards)
             next_state = follows(policy.columns, counts.states, next_state, reward)
             state = checked_label(policy.reader.label(state))
-            next_state = checked_label(policy.reader.label(next_state))
+            next_state = policy.label_of_next(next_state)
             if counts.tasks is not None:
                 raise ParameterError("a log of several tasks is extended by merging counts")
             decay = dated(counts.decay, date)

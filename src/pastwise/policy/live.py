@@ -173,10 +173,9 @@ class LivePolicy(DecidingPolicy):
         self, state: Label | Row, action: Label, next_state: Label | Row, reward: float | None
     ) -> tuple[int, int, int] | None:
         """Indices of a record that the loop has not used so; None if nothing more is to be done."""
-        reader = self._policy.reader
         try:
-            origin = checked_label(reader.label(state))
-            destination = checked_label(reader.label(next_state))
+            origin = checked_label(self._policy.reader.label(state))
+            destination = self._policy.label_of_next(next_state)
         except UnknownLabelError as error:
             warnings.warn(f"a record was left out: {error}", LogWarning, stacklevel=3)
             return None

@@ -17,14 +17,14 @@ from pastwise.data.counts import TransitionCounts
 from pastwise.data.episodes import EpisodeSummary
 from pastwise.data.live_counts import LiveCounts
 from pastwise.data.regions import Region, label_regions
-from pastwise.data.space import Label
+from pastwise.data.space import Label, checked_label
 from pastwise.errors import GoalError, ParameterError
 from pastwise.evaluation.rewards import ideal_on
 from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
 from pastwise.logs.columns import Columns
 from pastwise.logs.findings import Finding
-from pastwise.logs.rows import RowReader
+from pastwise.logs.rows import Row, RowReader
 from pastwise.methods.base import RECORDS, AnyMethod, Plan
 from pastwise.policy.explanation import Reason, reason_of
 from pastwise.theory.learning import gather_evidence, similarity_of
@@ -132,6 +132,11 @@ class PolicyState:
         is_one_shot = self.columns is not None and self.columns.outcome is not None
         outcomes: list[int] = self.log.terminal.tolist() if is_one_shot else []
         return outcomes
+
+    def label_of_next(self, following: Label | Row) -> Label:
+        """The label of what a record leads to: an outcome as it is, a state as it is read."""
+        is_outcome = self.columns is not None and self.columns.outcome is not None
+        return checked_label(following if is_outcome else self.reader.label(following))
 
     @cached_property
     def _live(self) -> LiveCounts:

@@ -233,7 +233,7 @@ class ServedVersion:
         following = follows(self._columns, self._states, next_state, reward)
         index = self._find_next(following)
         if index is None:
-            return key_of(self._label(following)), False
+            return key_of(self._label_of_next(following)), False
         self._require_outcome(index, reward)
         return key_of(self._states.labels[index]), True
 
@@ -262,12 +262,16 @@ class ServedVersion:
         """An `UnknownLabelError`, with the nearest labels, for a next state that the log lacks."""
         following = follows(self._columns, self._states, next_state, reward)
         if self._find_next(following) is None:
-            self._states.index(self._label(following))
+            self._states.index(self._label_of_next(following))
+
+    def _label_of_next(self, following: object) -> Label:
+        """The label of an outcome as it is, or of a state as it is decided in."""
+        return checked_label(following) if self._outcomes else self._label(following)
 
     def _find_next(self, following: object) -> int | None:
         """Index of a next state; None if the log lacks it."""
         try:
-            return self._states.find(self._label(following))
+            return self._states.find(self._label_of_next(following))
         except UnknownLabelError:
             return None
 
