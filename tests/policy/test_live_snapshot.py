@@ -128,6 +128,23 @@ def test_rewards_are_stored() -> None:
     assert one.take() == two.take()
 
 
+def test_a_reward_that_sums_cannot_hold_is_refused() -> None:
+    learner = pw.TransferLearner(pw.Goal(maximise="reward"), method="TL")
+    learner.fit({**LOG, "r": [1.0, 0.0, 2.0, 0.5, -1.0, 0.25]}, **COLUMNS, reward="r")
+    live = learner.live()
+    for reward in (1e160, -1e200, 1e308, float("inf"), float("nan"), 10**400):
+        with pytest.raises(ParameterError, match=r"a reward must be .* from -1e\+140 to 1e\+140"):
+            live.observe("cold", "heat", "mild", reward=reward)
+        with pytest.raises(ParameterError, match="a reward must be"):
+            learner.observe("cold", "heat", "mild", reward=reward)
+    assert live.revision == 0
+    for reward in (1e140, -1e140, 1e140):
+        live.observe("cold", "heat", "mild", reward=reward)
+    again = learner.live()
+    again.restore(live.snapshot())
+    assert_equal_state(live, again)
+
+
 @pytest.mark.parametrize("number", [0, 1, 1023, 1024, 1025, 3000])
 def test_random_numbers_go_on(number: int) -> None:
     numbers = UniformNumbers(np.random.default_rng(1))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,8 @@ import pastwise as pw
 from pastwise.service.problems import Problem
 from pastwise.service.randomness import uuid7
 from pastwise.service.store.rows import RemovalRow, Replace
-from pastwise.service.types import DecisionView, OutcomeRequest, TakenRequest
-from tests.helpers.engines import ROOM, Bench, opened, refused, room_engine, room_file
+from pastwise.service.types import DecisionView, OutcomeRequest, PolicySettings, TakenRequest
+from tests.helpers.engines import ROOM, Bench, opened, refused, room_engine, room_file, saved
 
 pytestmark = pytest.mark.anyio
 
@@ -293,6 +295,55 @@ async def test_a_reward_is_refused_where_the_log_has_none(tmp_path: Path) -> Non
         with refused("invalid-value"):
             await bench.outcome(decision, None)
         assert bench.status(decision) == "open"
+
+
+REWARDED = {
+    "user": ["young", "old"] * 50,
+    "shown": ["a", "b", "b", "a"] * 25,
+    "then": ["stays", "leaves", "stays"] * 33 + ["stays"],
+    "r": [0.5, 2.0] * 50,
+}
+
+
+async def test_a_reward_that_sums_cannot_hold_is_refused(tmp_path: Path) -> None:
+    learner = pw.TransferLearner(pw.Goal(maximise="reward"), method="TL")
+    learner.fit(REWARDED, state="user", action="shown", next_state="then", reward="r")
+    async with opened(tmp_path) as bench:
+        await bench.engine.create_policy(ROOM, PolicySettings(mode="live"), "tester")
+        await bench.engine.add_version(ROOM, saved(learner), b"seed", "", "tester")
+        decision = await bench.decide("old")
+        for reward in (1e160, -1e200, 1e308):
+            with refused("invalid-value") as raised:
+                await bench.outcome(decision, "stays", reward=reward)
+            assert raised.value.errors[0].pointer == "/reward"
+        assert (await bench.outcome(decision, "stays", reward=-1e140)).status == "learned"
+    async with opened(tmp_path, bench.clock) as again:
+        assert again.engine.policy(ROOM).evidence == 1
+        await again.engine.rollback(ROOM, 1, "tester")
+
+
+@pytest.mark.parametrize("ending", ["orderly", "killed"])
+async def test_a_store_that_took_in_a_larger_reward_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    learner = pw.TransferLearner(pw.Goal(maximise="reward"), method="TL")
+    learner.fit(REWARDED, state="user", action="shown", next_state="then", reward="r")
+    with monkeypatch.context() as before:
+        for module in ("data.live_counts", "service.versions"):
+            before.setattr(f"pastwise.{module}.MAX_REWARD", 1e308)
+        async with opened(tmp_path) as bench:
+            await bench.engine.create_policy(ROOM, PolicySettings(mode="live"), "tester")
+            await bench.engine.add_version(ROOM, saved(learner), b"seed", "", "tester")
+            await bench.outcome(await bench.decide("old"), "stays", reward=1e160)
+            rule = await bench.rule("old")
+    if ending == "killed":
+        with closing(sqlite3.connect(tmp_path / "service.sqlite")) as database:
+            database.execute("delete from snapshot")
+            database.commit()
+
+    async with opened(tmp_path, bench.clock) as again:
+        assert await again.rule("old") == rule
+        assert (await again.engine.replay(ROOM)).equal
 
 
 async def test_the_callers_time_is_kept_and_not_used(tmp_path: Path) -> None:

@@ -15,6 +15,9 @@ import numpy as np
 from pastwise.data.counts import TransitionCounts
 from pastwise.errors import ParameterError
 
+MAX_REWARD = 1e140
+"""Largest reward of a new record: the squares of 2^63 such rewards can still be added up."""
+
 Sums = list[float]
 """Number of records, sums of weights, of squared weights, of weighted rewards and of weighted
 squared rewards of a transition."""
@@ -113,6 +116,8 @@ def require_reward(reward: float | None, has_rewards: bool) -> None:
             "the log has no rewards, so a new record cannot have one; leave out reward, or name "
             "the reward column when learning"
         )
-    is_number = isinstance(reward, Real)
-    if not is_number or not isfinite(reward):
-        raise ParameterError(f"a reward must be a finite number, not {reward!r}")
+    if not isinstance(reward, Real) or not abs(reward) <= MAX_REWARD:
+        raise ParameterError(
+            f"a reward must be a finite number from {-MAX_REWARD:g} to {MAX_REWARD:g}, "
+            f"not {reward!r}"
+        )

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from pastwise.data.live_counts import require_reward
+from pastwise.data.live_counts import MAX_REWARD, require_reward
 from pastwise.data.space import Label, Space, checked_label, key_of
 from pastwise.errors import LabelError, PastwiseError, PolicyFileError, UnknownLabelError
 from pastwise.logs.outcomes import follows
@@ -319,7 +319,13 @@ class ServedVersion:
         return dict(zip(keys, rule, strict=True))
 
     def learn(self, state: str, action: str, next_state: str, reward: float | None) -> None:
-        """Learn from one record, given by keys."""
+        """Learn from one record, given by keys.
+
+        Rules do not depend on how large a reward is, so the history of a store may have larger
+        ones than `require_reward` lets in.
+        """
+        if reward is not None:
+            reward = max(-MAX_REWARD, min(reward, MAX_REWARD))
         self.live.observe(state, action, next_state, reward=reward)
 
     # Watching.
