@@ -14,7 +14,7 @@ from pastwise.errors import ReplayError
 from pastwise.service import outcomes
 from pastwise.service.changes import Caller
 from pastwise.service.policy import ServedPolicy
-from pastwise.service.replay import Replay, load_policy, replay
+from pastwise.service.replay import Replay, load_policy, replay, rule_of
 from pastwise.service.store import open_store
 from pastwise.service.store.base import Store
 from pastwise.service.store.retention import retain
@@ -22,7 +22,7 @@ from pastwise.service.store.rows import Insert, PolicyRow, VersionRow
 from pastwise.service.types import DecideRequest, OutcomeRequest, PolicySettings
 from pastwise.service.versions import ServedVersion
 from pastwise.service.views import settings_of, settings_text, version_view
-from tests.helpers.engines import ROOM, STATES, opened, room_engine, room_file
+from tests.helpers.engines import ROOM, STATES, opened, refused, room_engine, room_file
 
 NOW = 1_800_000_000_000
 
@@ -291,6 +291,32 @@ def test_a_replay_starts_where_retention_left_off(store: Store, tmp_path: Path) 
     assert loop.policy.version is not None
     assert view.state_hash == loop.policy.version.state_hash().hex()
     assert loop.reloaded().rule("cold") == loop.policy.rule("cold")
+
+
+def test_the_rule_of_a_decision_is_gone_with_what_was_learned_before(
+    store: Store, tmp_path: Path
+) -> None:
+    loop = Loop(store)
+    for _ in range(6):
+        loop.step("cold", "warm")
+    store.submit(loop.policy.snapshot()).result()
+    loop.step("cold", "warm")
+    day = 24 * 3600 * 1000
+    with closing(sqlite3.connect(tmp_path / "data" / "service.sqlite")) as database:
+        database.execute("update decision set at = at - ? where seq <= 6", [3 * day])
+        database.commit()
+    kept = retain(store, ROOM, tmp_path / "old", now=NOW, retention_days=1.0)  # type: ignore[arg-type]
+    decisions = [item.decision for item in store.history(ROOM) if item.kind == "decision"]
+    assert kept.decisions + len(decisions) == 7
+
+    for decision_id in decisions[:-1]:
+        decision = store.decision(str(decision_id))
+        assert decision is not None
+        with refused("gone"):
+            rule_of(store, decision)
+    decision = store.decision(str(decisions[-1]))
+    assert decision is not None
+    assert rule_of(store, decision).rule[decision.action] == decision.propensity
 
 
 @pytest.mark.anyio

@@ -81,17 +81,18 @@ def rule_of(store: Store, decision: DecisionRow) -> RuleView:
     """The rule that a decision was sampled from, with what its version had learned by then."""
     policy = decision.policy
     version = load_version(store, policy, decision.version)
+    snapshots = store.snapshots(policy, decision.version)
+    earlier = [snapshot for snapshot in snapshots if snapshot.seq < decision.seq]
     seq = 0
-    for snapshot in store.snapshots(policy, decision.version):
-        if snapshot.seq < decision.seq:
-            seq = snapshot.seq
-            version.restore(snapshot.artefact)
+    if earlier:
+        seq = earlier[-1].seq
+        version.restore(earlier[-1].artefact)
     history = store.history(
         policy, after_seq=seq, to_seq=decision.seq - 1, version=decision.version
     )
     for item in history:
         if item.version == decision.version and _was_learned(item):
-            _learn_again(policy, version, item)
+            _learn(policy, version, item)
     if version.evidence != decision.evidence:
         raise Problem(
             "gone", "what the version had learned by then was removed after its retention"
@@ -144,15 +145,20 @@ def _decide_again(policy: str, version: ServedVersion, item: HistoryItem) -> Non
 
 def _learn_again(policy: str, version: ServedVersion, item: HistoryItem) -> None:
     """Learn the record of an item, and compare."""
+    _learn(policy, version, item)
+    if item.kind == "outcome" and item.evidence != version.evidence:
+        found = f"the version has learned {version.evidence} records, not {item.evidence}"
+        raise _difference(policy, item, found)
+
+
+def _learn(policy: str, version: ServedVersion, item: HistoryItem) -> None:
+    """Learn the record of an item."""
     if item.state is None or item.action is None or item.next_state is None:
         raise _difference(policy, item, "its decision is not in the store")
     try:
         version.learn(item.state, item.action, item.next_state, item.reward)
     except PastwiseError as error:
         raise _difference(policy, item, f"the record cannot be learned: {error}") from error
-    if item.kind == "outcome" and item.evidence != version.evidence:
-        found = f"the version has learned {version.evidence} records, not {item.evidence}"
-        raise _difference(policy, item, found)
 
 
 def _was_learned(item: HistoryItem) -> bool:
