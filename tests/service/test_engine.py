@@ -490,6 +490,26 @@ async def test_a_batch_with_the_same_key_gets_the_same_answers(tmp_path: Path) -
             await bench.decide("mild", key="k")
 
 
+async def test_an_item_that_was_refused_stays_so_when_its_batch_is_repeated(tmp_path: Path) -> None:
+    async with room_engine(tmp_path) as bench:
+        requests = [
+            DecideRequest(state="cold"),
+            DecideRequest(state="attic"),
+            DecideRequest(state="mild", dry_run=True),
+        ]
+        first, _ = await bench.engine.decide_many(ROOM, requests, "tok", "k")
+        await bench.change(on_unseen="prior")
+        again, is_replayed = await bench.engine.decide_many(ROOM, requests, "tok", "k")
+
+        assert is_replayed
+        assert again[0] == first[0]
+        slugs = [each[1].slug for each in (first, again) if isinstance(each[1], Problem)]
+        assert slugs == ["unknown-label", "refused-before"]
+        assert isinstance(again[2], DecisionView)
+        assert again[2].decision_id == ""
+        assert bench.kinds() == ["decision", "settings"]
+
+
 # Methods.
 
 

@@ -160,16 +160,19 @@ class Engine(Deployment):
             if row is not None:
                 answers.append(await self._made_before(row))
             else:
-                answers.append(self._refused_before(first.policy, request))
+                answers.append(self._not_stored(first.policy, request))
         return answers
 
-    def _refused_before(self, name: str, request: DecideRequest) -> DecisionView | Problem:
-        """The problem of an item that was refused; what it would be now if it no longer were."""
+    def _not_stored(self, name: str, request: DecideRequest) -> DecisionView | Problem:
+        """The answer of an item that was refused, and still is not decided; or of a dry run."""
         dry = msgspec.structs.replace(request, dry_run=True)
         try:
-            return self._serving(name).decide(dry, Caller(""), self._clock()).answer
+            answer = self._serving(name).decide(dry, Caller(""), self._clock()).answer
         except Problem as problem:
             return problem
+        if request.dry_run:
+            return answer
+        return Problem("refused-before", "the item was refused when its batch was decided")
 
     # What follows a decision.
 

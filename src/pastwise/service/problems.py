@@ -197,6 +197,12 @@ PROBLEMS: dict[str, ProblemKind] = {
         "the idempotency key was used for another request",
         "A key belongs to one request of one token and policy. Use a new key for a new request.",
     ),
+    "refused-before": ProblemKind(
+        422,
+        "the item was refused before",
+        "A batch is decided once for its idempotency key, and this item was refused then. Today it "
+        "would be decided: send it again with a new key.",
+    ),
     "precondition-required": ProblemKind(
         428,
         "If-Match is required",
