@@ -130,6 +130,24 @@ def test_events_arrive_while_they_happen(server: Server) -> None:
     assert seen == ["event: decision", "event: outcome"]
 
 
+def test_events_end_with_their_token(server: Server) -> None:
+    admin = {"Authorization": f"Bearer {server.token}"}
+    body = {"name": "reader", "roles": ["read"]}
+    token = httpx.post(f"{server.url}/v1/tokens", json=body, headers=admin).json()
+    headers = {"Authorization": f"Bearer {token['token']}"}
+    url = f"{server.url}/v1/policies/{POLICY}/events"
+    with httpx.stream("GET", url, headers=headers, timeout=20) as stream:
+        lines = stream.iter_lines()
+        with server.client() as client:
+            client.decide(POLICY, "cool")
+            while not next(lines).startswith("event: decision"):
+                pass
+            answer = httpx.delete(f"{server.url}/v1/tokens/{token['id']}", headers=admin)
+            assert answer.status_code == 204
+            client.decide(POLICY, "cool")
+        assert not [line for line in lines if line.startswith("event:")]
+
+
 def test_a_backup_is_a_complete_store(server: Server, tmp_path: Path, shell: Shell) -> None:
     with server.client() as client:
         decision = client.decide(POLICY, "cool")

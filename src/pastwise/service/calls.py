@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import difflib
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
@@ -141,6 +142,16 @@ class Call:
             raise validation_problem(error, kind, in_query=True) from None
         except ValueError as error:
             raise Problem("malformed", f"The query cannot be read: {error}") from None
+
+    async def while_admitted(self, frames: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
+        """Frames of a stream, until the token of the request is deleted or expires."""
+        async with aclosing(frames):
+            async for frame in frames:
+                try:
+                    self.service.holder(self)
+                except Problem:
+                    return
+                yield frame
 
     def idempotency_key(self) -> str | None:
         """The header Idempotency-Key; required where the token says so."""

@@ -200,7 +200,7 @@ async def job(call: Call) -> Answer:
 async def job_events(call: Call) -> Response:
     """A job each time it has changed."""
     frames = call.service.jobs.events(_visible(call).id)
-    return StreamingResponse(frames, media_type=EVENT_STREAM)
+    return StreamingResponse(call.while_admitted(frames), media_type=EVENT_STREAM)
 
 
 async def job_file(call: Call) -> Response:

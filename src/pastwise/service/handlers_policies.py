@@ -129,7 +129,7 @@ async def events(call: Call) -> Response:
     """What happens to the policy, as it happens."""
     name = call.service.engine.policy(call.params["policy"]).name
     frames = call.service.stream.events(name, call.header(b"last-event-id"))
-    return StreamingResponse(frames, media_type=EVENT_STREAM)
+    return StreamingResponse(call.while_admitted(frames), media_type=EVENT_STREAM)
 
 
 # Versions

@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -183,7 +183,7 @@ class Jobs:
 
     async def events(
         self, job_id: str, *, heartbeat: float = 15.0, pace: float = 0.2
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncGenerator[bytes, None]:
         """Server-Sent Events: the job each time it has changed, until it has finished.
 
         Parameters

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -94,7 +94,9 @@ class Stream:
             channel = self._channels[policy] = Channel(self.capacity)
         channel.append(kind, body)
 
-    async def events(self, policy: str, last_event_id: str | None = None) -> AsyncIterator[bytes]:
+    async def events(
+        self, policy: str, last_event_id: str | None = None
+    ) -> AsyncGenerator[bytes, None]:
         """Frames for one reader: events from now on, or after the last one that it has seen.
 
         Parameters
