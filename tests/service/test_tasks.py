@@ -15,7 +15,7 @@ import pytest
 
 import pastwise
 from pastwise.data.space import key_of
-from pastwise.errors import LogError, PastwiseError
+from pastwise.errors import LogError, ParameterError, PastwiseError
 from pastwise.service import tasks
 from pastwise.service.store import open_store
 from pastwise.service.store.rows import Insert, VersionRow, Write
@@ -163,6 +163,15 @@ def test_no_file_breaks_a_summary(name: str) -> None:
     for columns in (None, COLUMNS):
         end = rows_or_message(name, columns)
         assert isinstance(end, int) or end
+
+
+@pytest.mark.parametrize("name", ["foo", "partition", "encoding", "half_life", "max_gap"])
+def test_columns_that_a_log_cannot_be_read_by_are_named(name: str) -> None:
+    Path("log.csv").write_bytes(b"room,action,then\ncold,heat,mild\n")
+    for value in ([1], {"a": 1}):
+        arguments = tasks.Summarise(log="log.csv", columns={**COLUMNS, name: value})
+        with pytest.raises(ParameterError, match=name):
+            tasks.summarise(arguments, Watched())
 
 
 def test_too_many_columns_are_named() -> None:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from functools import cached_property
+from inspect import signature
+from math import inf
 from numbers import Integral
 from typing import Any, Literal, cast
 
@@ -535,6 +537,17 @@ def seconds(span: float | str) -> float:
     return length
 
 
+def as_columns(columns: Columns | Mapping[str, Any]) -> Columns:
+    """Columns as they are, or those that a mapping of the arguments of `Columns.of` names."""
+    if isinstance(columns, Columns):
+        return columns
+    known = list(signature(Columns.of).parameters)
+    unknown = [name for name in columns if name not in known]
+    if unknown:
+        raise ParameterError(f"columns: there is no {shown(unknown[0])}; it has {listed(known)}")
+    return Columns.of(**columns)
+
+
 def _checked_span(name: str, span: Span | None) -> float | str | None:
     """A span as a number, or as text with a unit."""
     if span is None:
@@ -545,14 +558,19 @@ def _checked_span(name: str, span: Span | None) -> float | str | None:
         return f"{span.total_seconds():f}s"
     try:
         number = float(span)
+    except TypeError:
+        message = f"{name} is a number or a text such as '36h', not {shown(span)}"
+        raise ParameterError(message) from None
+    except OverflowError:
+        number = inf
     except ValueError:
         try:
             seconds(span)
         except ParameterError as error:
             raise ParameterError(f"{name}: {error}") from None
         return str(span)
-    if not 0 < number < float("inf"):
-        raise ParameterError(f"{name} must be positive and finite, not {span}")
+    if not 0 < number < inf:
+        raise ParameterError(f"{name} must be positive and finite, not {shown(span)}")
     return number
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pastwise.data.space import Label, key_of
 from pastwise.errors import ParameterError, shortened
-from pastwise.logs.columns import UNITS, Columns
+from pastwise.logs.columns import UNITS, Columns, as_columns
 from pastwise.logs.decode import BAD_LABEL_CODES, STATUS_CODES, BadLabel, Part, parts_of, states_of
 from pastwise.logs.encoded import encoded
 from pastwise.logs.growth import with_partition
@@ -71,8 +71,8 @@ def rows_of(
     """
     if offset < 0 or limit < 0:
         raise ParameterError(f"offset and limit cannot be negative, got {offset} and {limit}")
-    if columns is not None and not isinstance(columns, Columns):
-        columns = Columns.of(**columns)
+    if columns is not None:
+        columns = as_columns(columns)
     with log_errors(table):
         block = block_of(table, offset, limit)
         if block is None:

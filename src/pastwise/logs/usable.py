@@ -18,7 +18,7 @@ from pastwise.data.bins import Bins
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import Label, key_of
 from pastwise.errors import shortened
-from pastwise.logs.columns import Columns
+from pastwise.logs.columns import Columns, as_columns
 from pastwise.logs.concerned import with_examples
 from pastwise.logs.decode import (
     BAD_LABEL_CODES,
@@ -127,8 +127,7 @@ def usable(table: Any, columns: Columns | Mapping[str, Any]) -> Usable:
     >>> found.sentence
     '2 of 5 rows used, 2 last of an episode, 1 left out (missing-next-state)'
     """
-    if not isinstance(columns, Columns):
-        columns = Columns.of(**columns)
+    columns = as_columns(columns)
     found = inspect_log(table, columns)
     reading = found.reading
     ends, left_out = _left_out(found)

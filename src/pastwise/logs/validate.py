@@ -17,7 +17,7 @@ from pastwise._numerics.arrays import IntArray
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import key_of
 from pastwise.errors import shortened
-from pastwise.logs.columns import Columns
+from pastwise.logs.columns import Columns, as_columns
 from pastwise.logs.decode import STATUS_CODES, Reading, decode
 from pastwise.logs.encoded import encoded
 from pastwise.logs.findings import (
@@ -141,9 +141,7 @@ def validate_log(table: Any, columns: Columns | Mapping[str, Any]) -> Validation
 
 def inspect_log(table: Any, columns: Columns | Mapping[str, Any]) -> Inspection:
     """Read a log, and find examples for everything that is odd about it."""
-    if not isinstance(columns, Columns):
-        columns = Columns.of(**columns)
-    table, columns = encoded(table, columns)
+    table, columns = encoded(table, as_columns(columns))
     with log_errors(table):
         # Keep the columns as they are, to show examples.
         frame = open_table(table, columns, numbered=True)

@@ -51,7 +51,7 @@ from pastwise.evaluation.rewards import ideal_on, mean_rewards
 from pastwise.goals.goal import Goal
 from pastwise.goals.ideal import IdealModel
 from pastwise.goals.utility import Utility
-from pastwise.logs.columns import Columns
+from pastwise.logs.columns import Columns, as_columns
 from pastwise.logs.findings import Finding, counted
 from pastwise.logs.outcomes import follows, outcome_is_state, share_a_label
 from pastwise.logs.rows import Row
@@ -226,8 +226,8 @@ class TransferLearner:
                     "or next_features=, or episode= and time="
                 )
             columns = Columns.of(**column_names)
-        elif not isinstance(columns, Columns):
-            columns = Columns.of(**columns)
+        else:
+            columns = as_columns(columns)
         if as_of is not None and columns.age is None:
             raise ParameterError("as_of has no effect without age; drop it, or name the age column")
         conditions = self._conditions()
