@@ -280,6 +280,17 @@ def test_onnx_decides_as_the_policy_does(kind: str, given_rows: list[dict[str, A
             assert probabilities[index].tolist() == list(learner.rule(row).values())
 
 
+def test_onnx_needs_a_column_that_the_policy_looks_at(tmp_path: Path) -> None:
+    """A partition without a split has one state, whatever the features are."""
+    log = {"x": [1.0] * 40, "did": ["p", "q"] * 20, "result": ["yes", "no", "no", "yes"] * 10}
+    learner = pw.TransferLearner(pw.Goal(prefer="yes"), method="TL")
+    learner.fit(log, features=["x"], action="did", outcome="result")
+    with pytest.raises(ParameterError, match="looks at none: it has a single state"):
+        export_policy(learner, tmp_path / "policy.onnx", "onnx")
+    assert list(tmp_path.iterdir()) == []
+    export_policy(learner, tmp_path / "policy.py", "python")
+
+
 @cache
 def session_of(kind: str) -> Any:
     model = to_onnx(Export.of(learned(kind))).SerializeToString()

@@ -23,7 +23,7 @@ import numpy as np
 from pastwise._files import replacing
 from pastwise.data.regions import Anything, Categories, Interval, Point, Values
 from pastwise.data.space import key_of
-from pastwise.errors import MissingDependencyError
+from pastwise.errors import MissingDependencyError, ParameterError
 from pastwise.policy.export import Export
 
 OPSET = 17
@@ -78,6 +78,11 @@ def to_onnx(export: Export) -> Any:
     import onnx
     from onnx import TensorProto, helper
 
+    if not export.columns:
+        raise ParameterError(
+            "an ONNX model has an input for each column that the policy looks at, and this policy "
+            "looks at none: it has a single state. Export it in another form"
+        )
     graph = Graph()
 
     # How many columns exclude each state: [rows, S].
