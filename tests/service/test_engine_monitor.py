@@ -109,6 +109,35 @@ async def test_another_version_is_watched_on_its_own(tmp_path: Path) -> None:
         assert (first.policy_version, first.decisions, first.change.outcomes) == (1, 1, 1)
 
 
+@pytest.mark.parametrize("on_alarm", ["shadow", "none"])
+async def test_an_alarm_of_a_version_that_is_not_in_use_is_raised_when_it_is_again(
+    tmp_path: Path, on_alarm: str
+) -> None:
+    async with room_engine(tmp_path, on_alarm=on_alarm) as bench:
+        decisions = [await bench.decide("mild") for _ in range(150)]
+        await bench.engine.add_version(ROOM, room_file(seed=1), b"other", "", "tester")
+        await bench.change(version=2)
+        for decision in decisions:
+            await bench.outcome(decision, "cold")
+        assert bench.kinds().count("alarm") == 0
+        back = await bench.engine.rollback(ROOM, 1, "tester")
+
+        # It has the consequence that the settings name, once.
+        is_shadow = on_alarm == "shadow"
+        assert back.alarm
+        assert back.settings.mode == ("shadow" if is_shadow else "live")
+        last = ["version", "alarm", "settings"] if is_shadow else ["version", "alarm"]
+        assert bench.kinds()[-len(last) :] == last
+        assert [kind for _, kind, _ in bench.news[-len(last) :]] == last
+        await bench.change(version=2)
+        await bench.change(version=1, mode="live")
+        assert bench.kinds().count("alarm") == 1
+        assert (await bench.engine.replay(ROOM)).equal
+    async with opened(tmp_path, bench.clock) as again:
+        assert again.engine.policy(ROOM).settings.mode == "live"
+        assert again.engine.policy(ROOM).alarm
+
+
 async def test_there_is_nothing_to_see_without_a_version_or_a_period(tmp_path: Path) -> None:
     async with room_engine(tmp_path) as bench:
         with refused("invalid-value"):

@@ -64,34 +64,42 @@ class Deployment(Core):
         with await self._commits.reserve(("policy", name)) as ticket:
             _require_current(self._serving(name), if_match)
             settings = _patched(self._serving(name).settings, changes)
-            version = await self._version_for(name, settings)
+            version, alarmed = await self._version_for(name, settings)
             policy = self._serving(name)
             now = self._clock()
-            reason = changes.reason
-            change = policy.change_settings(settings, version, who, now, reason=reason)
+            change = policy.change_settings(
+                settings, version, who, now, reason=changes.reason, alarmed=alarmed
+            )
         return await self._commit(policy, change, ticket)
 
     async def rollback(self, name: str, to: int, who: str, reason: str = "") -> PolicyView:
         """Back to another version, which continues from what it had learned."""
         with await self._commits.reserve(("policy", name)) as ticket:
             settings = msgspec.structs.replace(self._serving(name).settings, version=to)
-            version = await self._version_for(name, settings)
+            version, alarmed = await self._version_for(name, settings)
             policy = self._serving(name)
             now = self._clock()
-            change = policy.change_settings(settings, version, who, now, "rollback", reason)
+            change = policy.change_settings(
+                settings, version, who, now, "rollback", reason, alarmed
+            )
         return await self._commit(policy, change, ticket)
 
-    async def _version_for(self, name: str, settings: PolicySettings) -> ServedVersion | None:
-        """The version that settings name, with all that it has learned."""
+    async def _version_for(
+        self, name: str, settings: PolicySettings
+    ) -> tuple[ServedVersion | None, bool]:
+        """The version that settings name, with all that it has learned.
+
+        Also whether outcomes that came while another version was in use raised its alarm.
+        """
         number = settings.version
         in_use = self._serving(name).version
         if number is None or (in_use is not None and in_use.number == number):
-            return in_use
+            return in_use, False
         if await self._read(self.store.version, name, number) is None:
             detail = f"the policy {name!r} has no version {number}"
             raise Problem("not-found", detail)
         restored = await asyncio.to_thread(restore_version, self.store, name, number)
-        return restored.version
+        return restored.version, restored.alarmed
 
     async def add_version(
         self,

@@ -299,6 +299,7 @@ class ServedPolicy:
         now: int,
         what: str = "settings",
         reason: str = "",
+        alarmed: bool = False,
     ) -> Change[PolicyView]:
         """Serve with other settings.
 
@@ -309,6 +310,8 @@ class ServedPolicy:
             The version that the settings name, with what it has learned.
         who, what, reason : str
             For the audit trail.
+        alarmed : bool
+            Whether the alarm of the version was raised while another one was in use.
         """
         before, after = _differences(self.settings, settings)
         if not after:
@@ -333,7 +336,14 @@ class ServedPolicy:
         audit = AuditRow(0, now, who, what, self.name, json_text(before), json_text(note))
         writes.append(Insert(audit))
         kind = "version" if "version" in after else "settings"
-        return Change(writes, self.view(), [News(kind, after)])
+        news = [News(kind, after)]
+
+        # An alarm that nobody has heard of.
+        if alarmed:
+            alarm = self._alarmed(now)
+            writes += alarm.writes
+            news += alarm.news
+        return Change(writes, self.view(), news)
 
     def add_version(
         self, row: VersionRow, version: ServedVersion, view: VersionView, now: int

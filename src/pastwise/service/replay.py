@@ -33,10 +33,20 @@ STEP = 10_000
 
 
 class Restored(NamedTuple):
-    """A version with all that it has learned, and the event of its newest snapshot, or 0."""
+    """A version with all that it has learned.
+
+    Attributes
+    ----------
+    version : ServedVersion
+    snapshot_seq : int
+        The event of its newest snapshot, or 0.
+    alarmed : bool
+        Whether what came after that snapshot raised the alarm.
+    """
 
     version: ServedVersion
     snapshot_seq: int
+    alarmed: bool
 
 
 def load_policy(store: Store, row: PolicyRow, snapshot_every: int) -> ServedPolicy:
@@ -72,9 +82,10 @@ def restore_version(store: Store, policy: str, number: int) -> Restored:
         seq = snapshot.seq
         version.restore(snapshot.artefact)
         compare_snapshot(version, snapshot)
+    alarmed = False
     for item in store.history(policy, after_seq=seq, version=number):
-        apply(policy, version, item)
-    return Restored(version, seq)
+        alarmed |= apply(policy, version, item)
+    return Restored(version, seq, alarmed)
 
 
 def rule_of(store: Store, decision: DecisionRow) -> RuleView:
@@ -110,19 +121,23 @@ def rule_of(store: Store, decision: DecisionRow) -> RuleView:
     )
 
 
-def apply(policy: str, version: ServedVersion, item: HistoryItem) -> None:
-    """Do again what happened, and compare; what concerns another version changes nothing."""
+def apply(policy: str, version: ServedVersion, item: HistoryItem) -> bool:
+    """Do again what happened, and compare; whether it raised the alarm.
+
+    What concerns another version changes nothing.
+    """
     if item.version != version.number:
-        return
+        return False
     if item.kind == "decision":
         _decide_again(policy, version, item)
-        return
+        return False
     if _was_learned(item):
         _learn_again(policy, version, item)
-    if item.kind == "outcome" and item.status != LATE and item.mode == "live":
-        version.observed(
-            item.state or "", item.action or "", item.next_state or "", item.reward, item.at
-        )
+    if item.kind != "outcome" or item.status == LATE or item.mode != "live":
+        return False
+    return version.observed(
+        item.state or "", item.action or "", item.next_state or "", item.reward, item.at
+    )
 
 
 def _decide_again(policy: str, version: ServedVersion, item: HistoryItem) -> None:
