@@ -273,6 +273,15 @@ def test_rates_by_token(tmp_path: Path) -> None:
         assert service.call("GET", f"/v1/policies/{ROOM}", token=token).status_code == 200
         assert service.decide()
 
+        # More decisions than the burst need a full bucket, and leave it empty for longer.
+        other = service.token("decide")
+        more = {"items": [{"state": "cold"}] * 5}
+        many = service.call("POST", f"{DECIDE}-many", more, token=other)
+        assert many.status_code == 200
+        assert many.headers["ratelimit"] == '"decide";r=0'
+        refused = service.call("POST", f"{DECIDE}-many", more, token=other)
+        assert int(refused.headers["retry-after"]) > 200
+
         # Many decisions at once count one by one.
         items = {"items": [{"state": "cold"}] * 3}
         many = service.call("POST", f"{DECIDE}-many", items)

@@ -62,7 +62,8 @@ async def decide_many(call: Call, body: DecideManyRequest) -> Answer:
             check_context(item.context, service.settings.limits, f"/items/{index}/context")
     key = call.idempotency_key()
     if len(body.items) > 1:
-        service.rates.take(call.holder.id, "decide", len(body.items) - 1)
+        others = len(body.items) - 1
+        call.rate_headers = service.rates.take(call.holder.id, "decide", others, taken=1)
 
     policy = call.params["policy"]
     engine = service.engine

@@ -56,8 +56,17 @@ class Rates:
         self._buckets: dict[tuple[str, str], Bucket] = {}
         self._policies = {kind: _policy(kind, rate) for kind, rate in rates.items()}
 
-    def take(self, token: str, kind: str, cost: int = 1) -> tuple[tuple[bytes, bytes], ...]:
+    def take(
+        self, token: str, kind: str, cost: int = 1, taken: int = 0
+    ) -> tuple[tuple[bytes, bytes], ...]:
         """Take requests out of a bucket; returns the headers that say what is left.
+
+        Parameters
+        ----------
+        cost : int
+            How many to take.
+        taken : int
+            How many were taken just now, as a part of the same cost.
 
         Raises
         ------
@@ -76,11 +85,12 @@ class Rates:
         bucket.level = min(level, rate.burst)
         bucket.filled_at = now
 
-        needed = min(cost, rate.burst)
+        needed = min(taken + cost, rate.burst) - taken
         if bucket.level < needed:
             raise self._refusal(kind, rate, (needed - bucket.level) / rate.per_second)
         bucket.level -= cost
-        return self._policies[kind], (b"ratelimit", b'"%b";r=%d' % (kind.encode(), bucket.level))
+        left = max(0, int(bucket.level))
+        return self._policies[kind], (b"ratelimit", b'"%b";r=%d' % (kind.encode(), left))
 
     def forget(self, tokens: set[str]) -> None:
         """Drop the buckets of tokens other than these."""
