@@ -286,6 +286,10 @@ async def test_an_unknown_label_is_kept_where_labels_are_open(tmp_path: Path) ->
         assert stored.next_state == "scorching"
         assert (await bench.outcome(decision, "scorching")).status == "new-label"
 
+        # It is known as the first outcome also after labels were closed.
+        await bench.change(labels="closed")
+        assert await bench.outcome(decision, "scorching") == answer
+
 
 async def test_a_reward_is_refused_where_the_log_has_none(tmp_path: Path) -> None:
     async with room_engine(tmp_path) as bench:

@@ -67,10 +67,13 @@ def report(
     # What followed.
     if decision.status == CANCELLED:
         raise Problem("decision-cancelled", f"the decision {decision.id} was cancelled")
-    next_state, is_known = _next_state(policy, labels, request)
+    next_state, is_known = _next_state(labels, request)
     reported_at = _reported_at(request.at)
     if first is not None:
         return _again(policy, first, next_state, request.reward, token, now)
+    if not is_known and policy.settings.labels == "closed":
+        with pointing_to("/next_state"):
+            labels.require_known_next(request.next_state, request.reward)
 
     # Learn it, or keep it.
     action = done_action(decision)
@@ -108,17 +111,12 @@ def done_action(decision: DecisionRow) -> str:
     return decision.action if decision.taken is None else decision.taken
 
 
-def _next_state(
-    policy: ServedPolicy, labels: ServedVersion, request: OutcomeRequest
-) -> tuple[str, bool]:
+def _next_state(labels: ServedVersion, request: OutcomeRequest) -> tuple[str, bool]:
     """The key of what followed, and whether the log has that state."""
     with pointing_to("/reward"):
         labels.require_reward(request.reward)
     with pointing_to("/next_state"):
-        next_state, is_known = labels.next_key(request.next_state, request.reward)
-        if not is_known and policy.settings.labels == "closed":
-            labels.require_known_next(request.next_state, request.reward)
-    return next_state, is_known
+        return labels.next_key(request.next_state, request.reward)
 
 
 def _reported_at(text: str | None) -> int | None:
