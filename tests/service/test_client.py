@@ -266,6 +266,15 @@ def test_nobody_listens(server: Misbehaving) -> None:
             client.policy("thermostat")
 
 
+@pytest.mark.parametrize("key", ["ü", "with space", "line\n", "k" * 201])
+def test_a_key_that_cannot_be_sent_is_refused(
+    server: Misbehaving, client: Client, key: str
+) -> None:
+    with pytest.raises(ParameterError, match="key must be 1 to 200 visible ASCII characters"):
+        client.decide("thermostat", "cool", key=key)
+    assert server.seen == []
+
+
 def test_names_and_values_travel_as_they_are(server: Misbehaving, client: Client) -> None:
     server.script = [DECIDED, Answer(200, {"status": "learned", "evidence": 1})]
     row: dict[str, Any] = {"room": np.float64(17.5), "floor": np.int64(3), "name": None}

@@ -16,6 +16,7 @@ A `Client` may be shared by threads. In an ``asyncio`` program call it by ``asyn
 from __future__ import annotations
 
 import random
+import re
 import time
 import uuid
 from collections.abc import Mapping, Sequence, Set
@@ -24,7 +25,13 @@ from types import TracebackType
 from typing import Self, TypeVar
 from urllib.parse import quote
 
-from pastwise.errors import MissingDependencyError, ParameterError, ServiceError, UnreachableError
+from pastwise.errors import (
+    MissingDependencyError,
+    ParameterError,
+    ServiceError,
+    UnreachableError,
+    shown,
+)
 
 try:
     import httpx
@@ -53,6 +60,9 @@ from pastwise.service.types import (
 )
 
 T = TypeVar("T")
+
+KEY = re.compile(r"[\x21-\x7e]{1,200}")
+"""What can be an idempotency key."""
 
 JSON = {"Content-Type": "application/json"}
 FILE = {"Content-Type": "application/octet-stream"}
@@ -157,7 +167,10 @@ class Client:
             context=None if context is None else dict(context),
             dry_run=dry_run,
         )
-        headers = {**JSON, "Idempotency-Key": key or uuid.uuid4().hex}
+        key = key or uuid.uuid4().hex
+        if not KEY.fullmatch(key):
+            raise ParameterError(f"key must be 1 to 200 visible ASCII characters, not {shown(key)}")
+        headers = {**JSON, "Idempotency-Key": key}
         return self._send("POST", f"{_policy(policy)}/decide", DecisionView, request, headers)
 
     def outcome(
