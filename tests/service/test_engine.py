@@ -326,6 +326,17 @@ async def test_a_known_state_of_several_columns_is_known_however_it_is_spelled(
         assert (await bench.engine.replay(ROOM)).equal
 
 
+async def test_text_that_is_nested_too_deeply_is_an_unknown_state(tmp_path: Path) -> None:
+    async with opened(tmp_path) as bench:
+        await bench.engine.create_policy(ROOM, PolicySettings(mode="live"), "tester")
+        await bench.engine.add_version(ROOM, saved(ward_learner()), b"seed", "", "tester")
+        with refused("unknown-label"):
+            await bench.decide("[" * 1024)
+        await bench.change(on_unseen="prior")
+        assert (await bench.decide("[" * 1024)).support.records == 0
+        assert (await bench.engine.replay(ROOM)).equal
+
+
 async def test_a_fixed_action_answers_in_an_unknown_state_if_it_may(tmp_path: Path) -> None:
     async with room_engine(tmp_path, on_unseen="action:idle", floor=0.1) as bench:
         decision = await bench.decide("arctic")

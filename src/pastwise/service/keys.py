@@ -63,7 +63,7 @@ def label_of(own: Space, key: str) -> Label | None:
         return checked_label(key)
     try:
         parts = msgspec.json.decode(key)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
     if not isinstance(parts, list) or len(parts) != len(own.fields):
         return None
