@@ -85,3 +85,26 @@ def test_a_gap_in_the_stream_is_said_and_heals(watcher: Visitor) -> None:
     watcher.context.set_offline(False)
     page.clock.run_for(20_000)
     expect(page.get_by_text("Up to date")).to_be_visible()
+
+
+def test_a_version_is_what_was_deployed_whatever_became_of_its_draft(watcher: Visitor) -> None:
+    bench = watcher.bench
+    draft = bench.save("thermostat", {"prefer": {"warm": 1}}, "Winter", "TL_foresight")
+    version = bench.call("POST", f"{POLICY}/versions", {"draft": draft})["version"]
+    view = "#/thermostat/deploy?n=rooms"
+    expect(watcher.open(view).get_by_text("Planning, made today")).to_be_visible()
+
+    # The draft becomes another policy; the version stays what it is.
+    place = f"v1/drafts/{draft}"
+    change = {"goal": {"prefer": {"cold": 1}}, "method": "TL"}
+    bench.call("PATCH", place, change, **{"If-Match": bench.client.get(place).headers["etag"]})
+    page = watcher.open(view)
+    page.get_by_role("button", name=f"More about version {version}").click()
+    versions = page.get_by_role("region", name="Versions")
+    expect(versions).to_contain_text("Be in warm")
+    expect(versions).not_to_contain_text("cold")
+    page.get_by_role("button", name=f"Use v{version}").click()
+    dialog = page.get_by_role("dialog", name=f"Go live with v{version}, Winter?")
+    expect(dialog).to_contain_text("No saved policy is the same, so Trust cannot judge it")
+    expect(dialog).not_to_contain_text("learned from decisions")
+    expect(dialog.get_by_role("link", name="report")).to_be_visible()

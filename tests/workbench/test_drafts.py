@@ -148,6 +148,28 @@ def test_a_draft_becomes_a_version(bench: InProcessBench, counts: str) -> None:
     assert slug_of(answer) == "unknown-member"
 
 
+def test_a_changed_draft_is_not_what_was_deployed(bench: InProcessBench, counts: str) -> None:
+    draft = bench.draft(counts)
+    address = f"/v1/drafts/{draft['id']}"
+    assert bench.call("PUT", "/v1/policies/changing", {}).status_code == 201
+    made = bench.call("POST", "/v1/policies/changing/versions", {"draft": draft["id"]})
+    assert made.status_code == 201
+
+    def changed(**members: Any) -> dict[str, Any]:
+        headers = {"If-Match": bench.call("GET", address).headers["etag"]}
+        answer: dict[str, Any] = bench.call("PATCH", address, members, headers=headers).json()
+        return answer
+
+    # Another name, or the same policy again, changes nothing of it.
+    assert changed(name="winter")["deployed"] == ["changing@1"]
+    assert changed(goal=COMFORT, method="TL()")["deployed"] == ["changing@1"]
+
+    # Another policy was never deployed.
+    assert changed(method="TL_foresight")["deployed"] == []
+    goal = bench.call("GET", "/v1/policies/changing/versions/1/goal.json").json()
+    assert learned(goal).rule_ == learned(COMFORT).rule_
+
+
 def test_a_log_knows_its_policies_and_their_files(bench: InProcessBench, counts: str) -> None:
     draft = bench.draft(counts)
     assert bench.call("PUT", "/v1/policies/files", {}).status_code == 201

@@ -10,7 +10,7 @@ export function chosen(policies: Policy[], name: string | null): Policy | null {
   return named ?? live ?? newest ?? null;
 }
 
-/** The draft that a version was made of. */
+/** The draft that a version was made of; one that was changed since is another policy. */
 export function draftOf(version: Version, drafts: DraftSummary[]): DraftSummary | undefined {
   const place = `${version.policy}@${version.version}`;
   return drafts.find((draft) => draft.deployed.includes(place));

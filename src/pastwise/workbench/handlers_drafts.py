@@ -135,15 +135,17 @@ async def change_draft(call: Call, body: DraftPatch) -> Answer:
         if getattr(body, name) is not UNSET
     }
 
-    # Another goal or method is another policy, about which nothing has been found out.
+    # Another goal or method is another policy: nothing was found out about it or made of it.
     if "goal" in members or "method" in members:
         goal = members.get("goal", found.goal)
         method = members.get("method", _method_for(goal, found))
         learner = await _learned(bench, found.counts, goal, method)
         members["method"] = text_of(learner.method_)
         members["sentence"] = learner.goal.describe()
-        members["verdicts"] = []
         found = _matching(call)
+        if (goal, members["method"]) != (found.goal, found.method):
+            members["verdicts"] = []
+            members["deployed"] = []
     return _answer(bench, bench.projects.change(found, bench.clock(), **members))
 
 
@@ -318,9 +320,12 @@ async def add_version_of_draft(call: Call) -> Answer:
     note = body.note or found.name
     view = await bench.engine.add_version(name, artefact, None, note, call.who, tuple(body.despite))
     call.version = view.version
-    found = bench.projects.draft(body.draft)
-    deployed = [*found.deployed, f"{name}@{view.version}"]
-    bench.projects.change(found, bench.clock(), deployed=deployed)
+
+    # The draft may have become another policy in the meantime.
+    draft = bench.projects.draft(body.draft)
+    if (draft.goal, draft.method) == (found.goal, found.method):
+        deployed = [*draft.deployed, f"{name}@{view.version}"]
+        bench.projects.change(draft, bench.clock(), deployed=deployed)
     project = bench.projects.project(found.project)
     if name not in project.policies:
         bench.projects.change(project, bench.clock(), policies=[*project.policies, name])

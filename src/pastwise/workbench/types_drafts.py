@@ -75,7 +75,7 @@ class DraftView(View):
     running : list
         Verdicts under way.
     deployed : list of str
-        Names of the policies that it was added to, with the version, such as ``room@3``.
+        Versions that are this policy, such as ``room@3``; another goal or method is another policy.
     """
 
     id: str
