@@ -121,6 +121,21 @@ def test_the_report_is_one_page(bench: InProcessBench, counts: str) -> None:
     assert "unsafe" not in policy[0]
 
 
+def test_files_say_what_the_screens_say(bench: InProcessBench, counts: str) -> None:
+    draft = bench.draft(counts)
+    assert bench.call("PUT", "/v1/policies/signed", {}).status_code == 201
+    made = bench.call("POST", "/v1/policies/signed/versions", {"draft": draft["id"]})
+    assert made.status_code == 201
+    want = {"verdict": {"samples": 2000}}
+    body = {"goal": draft["goal"], "method": draft["method"], "want": want}
+    shown = bench.call("POST", f"/v1/counts/{counts}/preview", body).json()["verdict"]
+    version = "/v1/policies/signed/versions/1"
+    for place in (f"/v1/drafts/{draft['id']}/report.html", f"{version}/report.html"):
+        assert shown["sentence"] in bench.call("GET", place).text
+    card = bench.call("GET", f"{version}/card.md").text
+    assert shown["sentence"] in card
+
+
 def test_a_draft_becomes_a_version(bench: InProcessBench, counts: str) -> None:
     draft = bench.draft(counts)
     assert bench.call("PUT", "/v1/policies/rooms", {"mode": "live"}).status_code == 201

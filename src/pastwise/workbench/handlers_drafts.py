@@ -21,7 +21,7 @@ from pastwise.methods.base import for_another_goal
 from pastwise.methods.registry import create, text_of
 from pastwise.policy.card import PolicyCard
 from pastwise.policy.learner import TransferLearner
-from pastwise.policy.summary import quick_verdict, stored_verdict
+from pastwise.policy.summary import QuickVerdict, quick_verdict, stored_verdict
 from pastwise.report.card import card_html
 from pastwise.service import handlers_jobs as on_jobs
 from pastwise.service import handlers_policies as on_policies
@@ -31,7 +31,7 @@ from pastwise.workbench.app import Workbench
 from pastwise.workbench.handlers_projects import arguments_of, bench_of, now_text
 from pastwise.workbench.preview import explained, goal_problem
 from pastwise.workbench.projects import Draft, etag_of, new_id
-from pastwise.workbench.types import GoalContent
+from pastwise.workbench.types import SAMPLES, GoalContent
 from pastwise.workbench.types_drafts import (
     ComparisonRequest,
     DraftEvaluationRequest,
@@ -230,13 +230,13 @@ async def report_of(
     Parameters
     ----------
     evaluation : dict, optional
-        A stored one; by default a quick one is made.
+        A stored one; by default one is made.
     findings : list, optional
         What was odd in the log, where it is known.
     """
 
     def written() -> bytes:
-        verdict = quick_verdict(learner) if evaluation is None else stored_verdict(evaluation)
+        verdict = verdict_of(learner, evaluation)
         checksum = learner.checksum_ or _checksum(learner)
         card = PolicyCard.of(learner, verdict, title=title, checksum=checksum, findings=findings)
         return card_html(card).encode()
@@ -244,6 +244,13 @@ async def report_of(
     body = await asyncio.to_thread(written)
     headers = ((b"content-security-policy", _policy_of_page(body)),)
     return Answer(body, 200, headers, b"text/html; charset=utf-8")
+
+
+def verdict_of(learner: TransferLearner, evaluation: dict[str, Any] | None) -> QuickVerdict:
+    """The verdict of a stored evaluation, or of one like those of the screens."""
+    if evaluation is None:
+        return quick_verdict(learner, samples=SAMPLES)
+    return stored_verdict(evaluation)
 
 
 def findings_of(bench: Workbench, found: Draft) -> list[Finding] | None:

@@ -9,14 +9,18 @@ from pastwise.goals.goal import Goal
 from pastwise.methods.registry import text_of
 from pastwise.policy.card import PolicyCard
 from pastwise.policy.learner import TransferLearner
-from pastwise.policy.summary import quick_verdict
 from pastwise.report.card import card_markdown
 from pastwise.service.calls import Answer, Call
 from pastwise.service.handlers_policies import version_row
 from pastwise.service.store.rows import VersionRow
 from pastwise.service.versions import ServedVersion
 from pastwise.workbench.app import Workbench
-from pastwise.workbench.handlers_drafts import findings_of, report_of, stored_evaluation
+from pastwise.workbench.handlers_drafts import (
+    findings_of,
+    report_of,
+    stored_evaluation,
+    verdict_of,
+)
 from pastwise.workbench.handlers_projects import bench_of
 from pastwise.workbench.projects import Draft
 
@@ -30,19 +34,23 @@ async def version_report(call: Call) -> Answer:
     row = await version_row(call)
     learner = await _learner(row)
     draft = _draft_of(bench, row, learner)
-    if draft is None:
-        return await report_of(learner, _title(row))
-    evaluation = stored_evaluation(bench, draft)
-    return await report_of(learner, _title(row), evaluation, findings_of(bench, draft))
+    evaluation = None if draft is None else stored_evaluation(bench, draft)
+    findings = None if draft is None else findings_of(bench, draft)
+    return await report_of(learner, _title(row), evaluation, findings)
 
 
 async def version_card(call: Call) -> Answer:
     """The policy card of a version."""
+    bench = bench_of(call)
     row = await version_row(call)
     learner = await _learner(row)
+    draft = _draft_of(bench, row, learner)
+    evaluation = None if draft is None else stored_evaluation(bench, draft)
+    findings = None if draft is None else findings_of(bench, draft)
 
     def written() -> bytes:
-        found = PolicyCard.of(learner, quick_verdict(learner), title=_title(row))
+        verdict = verdict_of(learner, evaluation)
+        found = PolicyCard.of(learner, verdict, title=_title(row), findings=findings)
         return card_markdown(found).encode()
 
     body = await asyncio.to_thread(written)

@@ -7,7 +7,16 @@ from typing import Annotated
 from msgspec import UNSET, Meta, UnsetType, field
 
 from pastwise.service.types import STORABLE, Request, Text, View
-from pastwise.workbench.types import GoalContent, Horizon, Name, Number, Samples, Seed, Word
+from pastwise.workbench.types import (
+    SAMPLES,
+    GoalContent,
+    Horizon,
+    Name,
+    Number,
+    Samples,
+    Seed,
+    Word,
+)
 from pastwise.workbench.types_log import BinsByColumn, ColumnName
 from pastwise.workbench.types_preview import (
     IntervalView,
@@ -134,7 +143,7 @@ class DraftEvaluationRequest(Request):
 
     judge: GoalContent | None = None
     horizon: Horizon | None = None
-    samples: Samples = 2000
+    samples: Samples = SAMPLES
     seed: Seed = 0
     importance: bool = False
 
