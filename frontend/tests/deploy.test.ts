@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 
 import { chosen, draftOf, titleOf } from "../src/lib/deployed";
-import type { Audit, Counts, DraftSummary, Finding, Policy, PolicySettings, Version } from "../src/lib/types";
+import type { Audit, Counts, DraftSummary, Finding, KeptVerdict, Policy, PolicySettings, Version } from "../src/lib/types";
 import { codeOf, type Example, serveCommand, shellWord, stepOf } from "../src/screens/deploy/code";
 import { collision } from "../src/screens/deploy/collision";
 import { durationWords, split, toSeconds } from "../src/screens/deploy/duration";
-import { type Judged, objectionsOf } from "../src/screens/deploy/judging";
+import { type Judged, keptVerdict, objectionsOf } from "../src/screens/deploy/judging";
 import {
   originOf,
   policyName,
@@ -178,8 +178,9 @@ const JUDGED: Judged = {
   verdict: "better",
   low: 0.05,
   high: 0.1,
+  level: 0.9,
   alarm: false,
-  overruledBy: [],
+  overruled: false,
   objections: [],
   samples: 2000,
 };
@@ -195,6 +196,28 @@ test("every objection has to be accepted by name", () => {
   expect(codes({ ...JUDGED, alarm: true, verdict: "worse" }, [])).toEqual(["alarm", "worse"]);
   const same = { ...JUDGED, objections: [{ code: "action-constant", message: "…" }] };
   expect(codes(same, [CONSTANT])).toEqual(["action-constant"]);
+});
+
+test("a kept verdict is overruled as it was when it was found", () => {
+  const objections = [{ code: "hardly-tried", message: "…" }];
+  const kept: KeptVerdict = {
+    job: "job_1",
+    at: "2026-10-01T10:00:00Z",
+    verdict: "cannot tell",
+    difference: [0.06, 0.14],
+    alarm: false,
+    samples: 2000,
+    judge: "be in warm",
+    goal: null,
+    level: 0.9,
+    overruled: true,
+    objections,
+  };
+  const judged = keptVerdict({ sentence: "be in warm", verdicts: [kept] });
+  expect(judged?.overruled).toBe(true);
+  expect(judged?.level).toBe(0.9);
+  expect(objectionsOf(judged, [], false)).toEqual(objections);
+  expect(keptVerdict({ sentence: "be in cold", verdicts: [kept] })).toBeNull();
 });
 
 test("both sides of a collision are shown, and nothing else", () => {

@@ -59,6 +59,7 @@ def test_going_live_with_an_alarm_needs_a_reason_and_rollback_undoes_it(
     page.get_by_role("radiogroup", name="Mode").get_by_text("Live").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("Better")
+    expect(dialog).to_contain_text("90 % interval")
     dialog.get_by_role("button", name="Go live", exact=True).click()
     expect(dialog).to_have_count(0)
 

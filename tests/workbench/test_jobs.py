@@ -80,6 +80,9 @@ def test_a_verdict_is_kept_with_its_draft(bench: InProcessBench, counts: str) ->
     low, high = kept[0]["difference"]
     deciding = expected.comparisons["logged"].deciding
     assert (low, high) == pytest.approx((deciding.low, deciding.high))
+    assert kept[0]["level"] == deciding.level
+    objections = [each.to_dict() for each in expected.objections]
+    assert kept[0]["objections"] == objections
     project = bench.call("GET", "/v1/projects").json()["items"][0]
     assert project["verdict"] == "better"
     assert project["gain"] == [low, high]

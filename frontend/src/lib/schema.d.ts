@@ -2078,7 +2078,7 @@ export interface components {
          *         running : list
          *             Verdicts under way.
          *         deployed : list of str
-         *             Names of the policies that it was added to, with the version, such as ``room@3``.
+         *             Versions that are this policy, such as ``room@3``; another goal or method is another policy.
          */
         DraftView: {
             id: string;
@@ -2108,8 +2108,12 @@ export interface components {
          *             The goal that it was judged by, in words.
          *         goal : dict, optional
          *             The same where it is not the draft's own goal.
+         *         level : float
+         *             Probability of the interval of the difference.
          *         overruled : bool
          *             Whether the comparison is not fair.
+         *         objections : list
+         *             Why the evaluation says so; findings of the log are another reason.
          */
         KeptVerdict: {
             job: string;
@@ -2127,8 +2131,12 @@ export interface components {
             goal: {
                 [key: string]: unknown;
             } | null;
+            /** @default 0.9 */
+            level: number;
             /** @default false */
             overruled: boolean;
+            /** @default [] */
+            objections: components["schemas"]["ObjectionView"][];
         };
         /**
          * RunningVerdict

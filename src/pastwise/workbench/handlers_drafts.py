@@ -45,6 +45,7 @@ from pastwise.workbench.types_drafts import (
     RunningVerdict,
 )
 from pastwise.workbench.types_preview import (
+    ObjectionView,
     PreviewRequest,
     PreviewView,
     Wanted,
@@ -396,7 +397,9 @@ async def _keep_verdict(
         samples=result["samples"],
         judge=judge,
         goal=goal,
+        level=deciding["level"],
         overruled=bool(result["overruled_by"]),
+        objections=msgspec.convert(result["objections"], list[ObjectionView]),
     )
     bench.projects.change(found, bench.clock(), verdicts=[*found.verdicts, kept])
 

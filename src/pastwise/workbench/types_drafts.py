@@ -20,6 +20,7 @@ from pastwise.workbench.types import (
 from pastwise.workbench.types_log import BinsByColumn, ColumnName
 from pastwise.workbench.types_preview import (
     IntervalView,
+    ObjectionView,
 )
 
 
@@ -50,8 +51,12 @@ class KeptVerdict(View):
         The goal that it was judged by, in words.
     goal : dict, optional
         The same where it is not the draft's own goal.
+    level : float
+        Probability of the interval of the difference.
     overruled : bool
         Whether the comparison is not fair.
+    objections : list
+        Why the evaluation says so; findings of the log are another reason.
     """
 
     job: str
@@ -62,7 +67,9 @@ class KeptVerdict(View):
     samples: int
     judge: str
     goal: GoalContent | None = None
+    level: float = 0.9
     overruled: bool = False
+    objections: list[ObjectionView] = field(default_factory=list)
 
 
 class RunningVerdict(View):

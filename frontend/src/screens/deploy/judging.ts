@@ -6,6 +6,7 @@
 import { get, path } from "../../lib/api";
 import { preview } from "../../lib/preview";
 import type { Draft, Finding, Goal, Verdict, VerdictWord } from "../../lib/types";
+import { isOverruled } from "../../lib/verdict";
 
 /** Up to so many states a verdict takes well below a second; above, the last one of Trust counts. */
 const MOST_STATES = 300;
@@ -16,9 +17,11 @@ export interface Judged {
   /** The interval that decides, of the difference to what was done. */
   low: number | null;
   high: number | null;
+  /** Probability of that interval. */
+  level: number | null;
   alarm: boolean;
-  /** Codes of findings that overrule the verdict. */
-  overruledBy: string[];
+  /** Whether findings or objections overrule the verdict. */
+  overruled: boolean;
   /** What else the evaluation objects. */
   objections: Objection[];
   samples: number;
@@ -55,14 +58,16 @@ function judgedOf(verdict: Verdict): Judged {
     verdict: against?.verdict ?? "cannot tell",
     low: against?.deciding.low ?? null,
     high: against?.deciding.high ?? null,
+    level: against?.deciding.level ?? null,
     alarm: verdict.alarm.raised,
-    overruledBy: verdict.overruled_by,
+    overruled: isOverruled(verdict),
     objections: verdict.objections,
     samples: verdict.samples,
   };
 }
 
-function keptVerdict(draft: Draft): Judged | null {
+/** The last verdict on a draft by its own goal. */
+export function keptVerdict(draft: Pick<Draft, "sentence" | "verdicts">): Judged | null {
   const kept = draft.verdicts.filter((each) => each.judge === draft.sentence).at(-1);
   if (kept === undefined) {
     return null;
@@ -71,9 +76,10 @@ function keptVerdict(draft: Draft): Judged | null {
     verdict: kept.verdict,
     low: kept.difference?.[0] ?? null,
     high: kept.difference?.[1] ?? null,
+    level: kept.level,
     alarm: kept.alarm,
-    overruledBy: [],
-    objections: [],
+    overruled: kept.overruled,
+    objections: kept.objections,
     samples: kept.samples,
   };
 }
@@ -109,8 +115,7 @@ export function objectionsOf(
 
   // Findings of the log that overrule any verdict.
   for (const finding of findings) {
-    const overrules = judged?.overruledBy.includes(finding.code) ?? false;
-    if (finding.severity === "blocks-verdict" || overrules) {
+    if (finding.severity === "blocks-verdict") {
       object(finding.code, finding.message);
     }
   }
