@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 
 import {
   baseOf,
+  methodKey,
   methodName,
   pastSkillOf,
   withMethod,
@@ -13,6 +14,15 @@ test("a method is a name with hyper-parameters", () => {
   expect(baseOf("TL_foresight(past_skill=-1)")).toBe("TL_foresight");
   expect(withMethod("TL")).toEqual({ m: null });
   expect(withMethod("TL(prior_count=5)")).toEqual({ m: "TL(prior_count=5)" });
+});
+
+test("methods are the same in whatever order and form they are written", () => {
+  const written = "TL_foresight(optimism=1, past_skill=-1)";
+  expect(methodKey("TL_foresight(past_skill=-1.0, optimism=1.0)")).toBe(methodKey(written));
+  expect(methodKey("TL()")).toBe(methodKey("TL"));
+  expect(methodKey("TL_foresight(past_skill=1)")).not.toBe(methodKey("TL_foresight"));
+  expect(methodKey("TL_foresight(optimism=1)")).not.toBe(methodKey("TL_foresight(optimism=2)"));
+  expect(methodKey("TL(a=1)")).not.toBe(methodKey("TL_foresight(a=1)"));
 });
 
 test("what is known of the past comes and goes, and the rest stays", () => {

@@ -39,6 +39,14 @@ export function baseOf(method: string): string {
   return method.split("(")[0]!;
 }
 
+/** Text that is equal for equal methods, in whatever order and form their numbers are written. */
+export function methodKey(method: string): string {
+  const written = parametersOf(method).map(([name, value]) => {
+    return `${name}=${Number.isNaN(Number(value)) ? value : Number(value)}`;
+  });
+  return [baseOf(method), ...written.sort()].join(" ");
+}
+
 /** How good the past is taken to be for the goal, from -1 to 1; null where that is inferred. */
 export function pastSkillOf(method: string): number | null {
   const found = parametersOf(method).find(([name]) => name === PAST_SKILL);

@@ -13,7 +13,7 @@ import { asProblem, get, isAborted, path, post, type Problem } from "../../lib/a
 import { freeName, saveDraft } from "../../lib/drafts";
 import { goalKey, goalName, goalOf, sameGoal, wantsNothing } from "../../lib/goal";
 import { followJob, isOver, problemOf, stopJob } from "../../lib/jobs";
-import { DEFAULT_METHOD } from "../../lib/methods";
+import { DEFAULT_METHOD, methodKey } from "../../lib/methods";
 import type {
   ComparisonResult,
   DraftSummary,
@@ -95,7 +95,7 @@ export class CompareModel {
     const goal = goalOf(address.query);
     const method = address.query.m ?? DEFAULT_METHOD;
     const isSaved = this.drafts.some(
-      (draft) => draft.method === method && sameGoal(draft.goal, goal),
+      (draft) => methodKey(draft.method) === methodKey(method) && sameGoal(draft.goal, goal),
     );
     return isSaved || wantsNothing(goal) ? null : { goal, method };
   });

@@ -11,7 +11,7 @@ import { Answer } from "../../lib/answer.svelte";
 import { asProblem, get, patch, path, Problem, remove, send } from "../../lib/api";
 import { freeName, saveDraft } from "../../lib/drafts";
 import { plainGoal, sameGoal, withGoal } from "../../lib/goal";
-import { withMethod } from "../../lib/methods";
+import { methodKey, withMethod } from "../../lib/methods";
 import { refreshProjects } from "../../lib/projects.svelte";
 import type { Draft, DraftSummary, Project } from "../../lib/types";
 import type { PolicyModel } from "./model.svelte";
@@ -37,7 +37,7 @@ export class Saving {
       return false;
     }
     const isSame = sameGoal(plainGoal(this.open.goal), this.#model.goal);
-    return !isSame || this.open.method !== this.#model.method;
+    return !isSame || methodKey(this.open.method) !== methodKey(this.#model.method);
   });
   /** Whether a request that changes something is under way. */
   isBusy = $state(false);

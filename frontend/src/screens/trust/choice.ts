@@ -2,7 +2,7 @@
 
 import { type Changes, pack, type Query } from "../../lib/address.svelte";
 import { goalKey, goalName, goalOf, plainGoal, sameGoal, wantsNothing } from "../../lib/goal";
-import { DEFAULT_METHOD, withMethod } from "../../lib/methods";
+import { DEFAULT_METHOD, methodKey, withMethod } from "../../lib/methods";
 import type { DraftSummary, Goal, Project } from "../../lib/types";
 
 /** The policy that is looked at: a saved one, or the goal of the address. */
@@ -30,7 +30,9 @@ export function contenderOf(query: Query, project: Project): Contender | null {
     return draft === undefined ? null : ofDraft(draft);
   }
 
-  const isSame = (draft: DraftSummary) => draft.method === method && sameGoal(draft.goal, goal);
+  const isSame = (draft: DraftSummary) => {
+    return methodKey(draft.method) === methodKey(method) && sameGoal(draft.goal, goal);
+  };
   const saved = project.drafts.filter((draft) => isSame(draft) && draft.counts === project.counts);
   const draft = named !== undefined && isSame(named) ? named : newest(saved);
   if (draft !== undefined) {
