@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
+from urllib.parse import quote
 
 from playwright.sync_api import Page, expect
 
-from tests.helpers.browser import Visitor
+from tests.helpers.browser import ROOT, Bench, Visitor
 
 
 def role(page: Page, column: str) -> str:
@@ -108,3 +111,41 @@ def test_the_order_of_states_is_kept_for_all_screens(reader: Visitor) -> None:
     page = reader.open(f"#/thermostat/policy?g={goal}")
     names = page.get_by_role("rowheader").all_inner_texts()
     assert names == ["cold", "comfortable", "hot", "cool", "warm"]
+
+
+def test_a_log_that_changed_on_disk_says_so_and_is_opened_again(
+    own_bench: Bench, own_visitor: Visitor
+) -> None:
+    own_visitor.expect_fault("status of 4(22|04)")
+    log = own_bench.folder / "room.csv"
+    shutil.copy(ROOT / "examples" / "thermostat" / "log.csv", log)
+    project = own_bench.open_log({"path": str(log)})
+    lines = log.read_text().splitlines(keepends=True)
+    log.write_text("".join(lines[:301]))
+
+    # Neither the reasons of a policy nor the log show rows of the other file.
+    goal = quote(json.dumps({"prefer": {"warm": 1}}))
+    page = own_visitor.open(f"#/{project}/policy?g={goal}&s=cool&a=heat")
+    reasons = page.get_by_text("room.csv has changed since it was read")
+    expect(reasons).to_be_visible()
+    expect(page.get_by_role("link", name="row 62")).to_have_count(0)
+    page.get_by_role("link", name="See the log.").click()
+    expect(page.get_by_role("alert")).to_contain_text("has changed since it was read")
+    expect(page.locator("[data-row]")).to_have_count(0)
+    expect(page.locator(".skeleton")).to_have_count(0)
+
+    # One that is gone as well.
+    log.rename(own_bench.folder / "away.csv")
+    page.get_by_role("button", name="Open it again").click()
+    expect(page.get_by_text("There is no file").first).to_be_visible()
+    (own_bench.folder / "away.csv").rename(log)
+
+    # Opened again it is a log of 300 rows that is not in use yet.
+    page.get_by_role("button", name="Open it again").click()
+    expect(page.locator("[data-row]").first).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    expect(page.locator("header.top")).to_contain_text("300 rows")
+    expect(page.get_by_text("The log is in use")).to_have_count(0)
+    page.get_by_role("button", name="Use this log").click()
+    expect(page.get_by_role("heading", name="Goal & policy")).to_be_visible()
+    assert own_bench.call("GET", f"v1/projects/{project}")["validation"]["rows"] == 300

@@ -59,12 +59,14 @@ class InProcessBench(InProcess):
         counts_id = new_id("cnt")
         path = self.bench.projects.folder(project_id) / f"{counts_id}.safetensors"
         save_base(read_log(table, columns_of(columns)), str(path))
+        found = None if file is None else file.stat()
         self.bench.projects.add(
             Project(
                 id=project_id,
                 name="room",
                 kind="csv",
-                bytes=0,
+                bytes=0 if found is None else found.st_size,
+                modified=0 if found is None else found.st_mtime_ns,
                 source=Source("path", "test", "" if file is None else str(file)),
                 mapping=None if file is None else msgspec.convert(columns, Mapping),
                 counts=counts_id,

@@ -165,6 +165,49 @@ def test_a_log_that_was_moved_away_is_said_by_its_name(bench: InProcessBench) ->
         assert "moved.csv is not there any more" in answer.json()["detail"]
 
 
+def test_a_log_that_changed_is_not_mixed_with_what_was_read(bench: InProcessBench) -> None:
+    path = bench.root / "changing.csv"
+    path.write_bytes(THERMOSTAT.read_bytes())
+    project = opened(bench, path="changing.csv")["id"]
+    place = f"/v1/projects/{project}"
+    counts = bench.call("POST", f"{place}/mapping", COLUMNS).json()["counts"]
+    draft = bench.draft(counts)
+    explain = f"/v1/drafts/{draft['id']}/explain"
+
+    def evidence(state: str) -> tuple[int, str | None]:
+        view = bench.call("GET", f"{explain}?state={state}").json()
+        reasons = view["actions"].values()
+        rows = [len(each["rows"]) for reason in reasons for each in reason["evidence"]]
+        return sum(rows), view["without_rows"]
+
+    number, why = evidence("cool")
+    assert number > 0
+    assert why is None
+
+    # Other rows at the same place belong to no count and to no explanation.
+    lines = THERMOSTAT.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:301]))
+    number, why = evidence("warm")
+    assert number == 0
+    assert why is not None
+    assert "changing.csv has changed since it was read" in why
+    for answer in (
+        bench.call("GET", f"{place}/rows"),
+        bench.call("POST", f"{place}/mapping", COLUMNS),
+    ):
+        assert slug_of(answer) == "nothing-to-learn"
+        assert why == answer.json()["detail"]
+
+    # Opened again, it has to be counted again; what was saved still rests on the old counts.
+    view = bench.call("POST", "/v1/projects", {"path": "changing.csv"}).json()
+    assert (view["id"], view["rows"], view["counts"]) == (project, 300, None)
+    assert view["mapping"] is not None
+    assert evidence("hot") == (0, None)
+    counted = bench.call("POST", f"{place}/mapping", COLUMNS)
+    assert counted.status_code == 201
+    assert counted.json()["validation"]["rows"] == 300
+
+
 # Mapping
 
 

@@ -71,6 +71,7 @@ export function evidenceOf(counts: Counts, goal: Goal, state: string): Explanati
     horizon: null,
     actions: Object.fromEntries(reasons),
     sentence: "",
+    without_rows: null,
   };
 }
 

@@ -1864,6 +1864,8 @@ export interface components {
          *         ----------
          *         sentence : str
          *             The explanation in words; of the action, where one is named.
+         *         without_rows : str, optional
+         *             Why there are no rows of the log, where it is no longer as it was.
          */
         ExplanationView: {
             state: string;
@@ -1875,6 +1877,8 @@ export interface components {
                 [key: string]: components["schemas"]["ReasonView"];
             };
             sentence: string;
+            /** @default null */
+            without_rows: string | null;
         };
         /**
          * ReasonView

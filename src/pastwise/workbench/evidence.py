@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pastwise.service.problems import Problem
 from pastwise.workbench.counts import Cache
+from pastwise.workbench.projects import log_file
 from pastwise.workbench.types_preview import EvidenceRow, ExplanationView
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ class RowsBehind:
     async def add_to(
         self, view: ExplanationView, bench: Workbench, counts_id: str, rows: int, who: str
     ) -> None:
-        """Add the first rows behind each piece of evidence, where the log is at hand.
+        """Add the first rows behind each piece of evidence, where the log is at hand as it was.
 
         Parameters
         ----------
@@ -51,12 +53,12 @@ class RowsBehind:
             return
         key = f"{counts_id} {rows} {view.state}"
 
-        async def read() -> None:
+        async def read(file: str) -> None:
             # The request whose turn was before this one may have been for the same state.
             if self._found.find(key) is None:
                 result = await bench.reader.ask(
                     "behind",
-                    file=project.source.file,
+                    file=file,
                     counts=str(bench.projects.counts_file(counts_id)),
                     state=view.state,
                     limit=rows,
@@ -64,7 +66,12 @@ class RowsBehind:
                 self._found.put(key, msgspec.convert(result, RowsByTransition))
 
         if self._found.find(key) is None:
-            await bench.turns.take(f"{who} rows", read)
+            try:
+                file = log_file(project)
+            except Problem as problem:
+                view.without_rows = problem.detail
+                return
+            await bench.turns.take(f"{who} rows", lambda: read(file))
         found = self._found.find(key) or {}
         actions = list(view.actions) if view.action is None else [view.action]
         for action in actions:

@@ -30,7 +30,7 @@ from pastwise.service.problems import Problem, problem_of
 from pastwise.workbench.app import Workbench
 from pastwise.workbench.handlers_projects import arguments_of, bench_of, now_text
 from pastwise.workbench.preview import explained, goal_problem
-from pastwise.workbench.projects import Draft, etag_of, new_id
+from pastwise.workbench.projects import Draft, etag_of, log_file, new_id
 from pastwise.workbench.types import SAMPLES, GoalContent
 from pastwise.workbench.types_drafts import (
     ComparisonRequest,
@@ -363,7 +363,7 @@ async def evaluate_draft(call: Call, body: DraftEvaluationRequest) -> Answer:
     if body.importance:
         if not project.source.file or project.counts != found.counts:
             raise Problem("nothing-to-learn", "Second opinions need the log, which is not at hand.")
-        arguments["log"] = project.source.file
+        arguments["log"] = log_file(project)
     job_id = bench.submit("verdict", arguments, call.who, found.project)
     judge = found.sentence if body.judge is None else Goal.from_dict(body.judge).describe()
     bench.judging[job_id] = (found.id, RunningVerdict(job_id, body.judge))
@@ -435,7 +435,7 @@ async def probe(call: Call, body: ProbeRequest) -> Answer:
         raise Problem("nothing-to-learn", "Choose the columns of the log first.")
     _require_goal(body.goal, "/goal")
     arguments = {
-        "log": project.source.file,
+        "log": log_file(project),
         "counts": str(bench.projects.counts_file(project.counts)),
         "columns": arguments_of(project.mapping),
         "added": body.columns,

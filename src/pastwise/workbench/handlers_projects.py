@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Any, cast
 
 import msgspec
@@ -15,7 +14,7 @@ from pastwise.service.queries import PageQuery
 from pastwise.service.views import time_text
 from pastwise.workbench.app import Workbench
 from pastwise.workbench.opening import open_project
-from pastwise.workbench.projects import Project, etag_of, new_id
+from pastwise.workbench.projects import Project, etag_of, log_file, new_id
 from pastwise.workbench.types import CountsView, OrderRequest, OrderView, ProjectRequest
 from pastwise.workbench.types_log import (
     DryRunQuery,
@@ -77,22 +76,13 @@ async def rows(call: Call) -> Answer:
     mapping = found.mapping if query.mapping is None else _mapping_of(query.mapping)
     result = await bench.reader.ask(
         "rows",
-        file=_file_of(found),
+        file=log_file(found),
         columns=None if mapping is None else arguments_of(mapping),
         offset=query.offset,
         limit=query.limit,
     )
     members = {"then": [], "of": found.rows, **result, "offset": query.offset}
     return Answer(msgspec.convert(members, RowsView))
-
-
-def _file_of(found: Project) -> str:
-    """The file of a log, which may have been moved since the log was opened."""
-    file = found.source.file
-    if not Path(file).exists():
-        detail = f"The file {file} is not there any more. Put it back, or open another one."
-        raise Problem("nothing-to-learn", detail)
-    return file
 
 
 def _mapping_of(text: str) -> Mapping:
@@ -113,7 +103,7 @@ async def map_columns(call: Call, body: Mapping) -> Answer:
     if not _has_table(found):
         raise Problem("nothing-to-learn", "This project has counts and no table to read.")
     counts_id = new_id("cnt")
-    task: dict[str, object] = {"file": _file_of(found), "columns": arguments_of(body)}
+    task: dict[str, object] = {"file": log_file(found), "columns": arguments_of(body)}
     try:
         if query.dry_run:
             result = await bench.reader.ask("try_out", **task, first=query.first)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 async def open_project(bench: Workbench, request: ProjectRequest) -> tuple[Project, bool]:
     """The project of a log, and whether it is new.
 
-    A path that was opened before gives the same project again; if the file has changed since, it
-    is looked at again.
+    A path that was opened before gives the same project again. If the file has changed since, it
+    is looked at again, and its counts are no longer those of the log.
     """
     given = [request.path, request.sample, request.log]
     if sum(each is not None for each in given) != 1:
@@ -81,6 +81,10 @@ async def _opened(
             sampled=sampled,
             columns=columns,
             guess=guess,
+            counts=None,
+            validation=None,
+            num_states=None,
+            num_actions=None,
         )
         return changed, False
 

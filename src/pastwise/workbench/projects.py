@@ -224,6 +224,20 @@ class Projects:
             unfinished.write_bytes(msgspec.json.encode(stored))
 
 
+def log_file(project: Project) -> str:
+    """The file of a log, which must be as it was when the log was opened."""
+    file = Path(project.source.file)
+    try:
+        found = file.stat()
+    except OSError:
+        detail = f"The file {file} is not there any more. Put it back, or open another one."
+        raise Problem("nothing-to-learn", detail) from None
+    if (found.st_size, found.st_mtime_ns) != (project.bytes, project.modified):
+        detail = f"The file {file} has changed since it was read. Open it again."
+        raise Problem("nothing-to-learn", detail)
+    return str(file)
+
+
 def etag_of(stored: Project | Draft) -> str:
     """Changes with every change."""
     return f"{stored.id}-{stored.revision}"

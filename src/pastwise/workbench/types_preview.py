@@ -189,6 +189,8 @@ class ExplanationView(View):
     ----------
     sentence : str
         The explanation in words; of the action, where one is named.
+    without_rows : str, optional
+        Why there are no rows of the log, where it is no longer as it was.
     """
 
     state: str
@@ -198,6 +200,7 @@ class ExplanationView(View):
     horizon: int | None
     actions: dict[str, ReasonView]
     sentence: str
+    without_rows: str | None = None
 
 
 class IntervalView(View):

@@ -14,7 +14,7 @@ import { announce } from "../../lib/announce.svelte";
 import { Answer } from "../../lib/answer.svelte";
 import { asProblem, get, path, post, Problem, put } from "../../lib/api";
 import { latest } from "../../lib/latest";
-import { reloadProjects } from "../../lib/projects.svelte";
+import { refreshProjects, reloadProjects } from "../../lib/projects.svelte";
 import type { Mapping, MappingAnswer, Project, Rows, Validation } from "../../lib/types";
 import { compact, guessedMapping, inAddress, isSame, lackOf, mappingOf, textOf } from "./mapping";
 import { byNumber, ordered } from "./order";
@@ -63,6 +63,7 @@ export class LogModel {
   isCounting = $state(false);
   countingProblem: Problem | null = $state.raw(null);
   orderProblem: Problem | null = $state.raw(null);
+  openingProblem: Problem | null = $state.raw(null);
 
   /** The mapping under edit; null until the log is known. */
   mapping: Mapping | null = $derived.by(() => {
@@ -77,8 +78,7 @@ export class LogModel {
     if (project === null || project.mapping === null || project.validation === null) {
       return false;
     }
-    const isAsLong = project.rows === null || project.rows === project.validation.rows;
-    return isAsLong && this.mapping !== null && isSame(this.mapping, project.mapping);
+    return this.mapping !== null && isSame(this.mapping, project.mapping);
   });
   isGuess = $derived.by(() => {
     const project = this.project.value;
@@ -96,6 +96,10 @@ export class LogModel {
   });
   /** Whether the log cannot be read by the mapping; a service that is away says nothing on that. */
   isRefused: boolean = $derived(this.problem !== null && this.problem.status === 422);
+  /** Why no rows can be read, by any mapping: the file is gone or another one. */
+  unreadable: Problem | null = $derived.by(() => {
+    return this.page.problem?.status === 422 ? this.page.problem : null;
+  });
   lack = $derived(this.mapping === null ? null : lackOf(this.mapping));
   /** Whether `validation` belongs to the mapping under edit. */
   isCurrent: boolean = $derived.by(() => {
@@ -249,6 +253,23 @@ export class LogModel {
     } finally {
       this.isCounting = false;
     }
+  }
+
+  /** Opens a file again that was moved, or has changed since it was read. */
+  async readAgain(): Promise<void> {
+    const project = this.project.value;
+    if (project === null) {
+      return;
+    }
+    this.openingProblem = null;
+    try {
+      await post<Project>("/v1/projects", { path: project.source });
+    } catch (error) {
+      this.openingProblem = asProblem(error);
+    }
+    this.project.again();
+    this.page.again();
+    refreshProjects();
   }
 
   #showRows(mapping: string | null, offset: number): void {

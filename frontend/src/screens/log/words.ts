@@ -150,7 +150,7 @@ export function findingsNote(findings: Finding[]): string {
 }
 
 /** What the library says against a mapping, in the words of this screen. */
-export function refusal(problem: Problem): Problem {
+export function refusal(problem: Problem, title = "Nothing can be learned from it yet:"): Problem {
   if (problem.status !== 422) {
     return problem;
   }
@@ -158,6 +158,5 @@ export function refusal(problem: Problem): Problem {
   const detail = problem.detail
     .replace(/\bmax_gap\b/g, "the longest gap")
     .replace(/\bhalf_life\b/g, "the half-life");
-  const title = "Nothing can be learned from it yet:";
   return new Problem(problem.slug, title, sentence(detail), parts, problem.status);
 }

@@ -112,13 +112,21 @@ export class Reasons {
     return isOfState ? (served.behaviour.p[0] ?? null) : null;
   });
 
-  /** First rows of the log behind the action, by next state. */
-  rows: Record<string, EvidenceRow[]> = $derived.by(() => {
+  /** The explanation with rows of the log, once it is that of the action. */
+  #withRows: Explanation | null = $derived.by(() => {
     const { state, action } = this.#model;
     const isOfThese = this.#rows.argument?.key === this.#rowsKey(state, action);
-    const evidence = this.#rows.value?.explain?.actions[action ?? ""]?.evidence ?? [];
-    return isOfThese ? Object.fromEntries(evidence.map((each) => [each.next_state, each.rows])) : {};
+    return isOfThese ? (this.#rows.value?.explain ?? null) : null;
   });
+
+  /** First rows of the log behind the action, by next state. */
+  rows: Record<string, EvidenceRow[]> = $derived.by(() => {
+    const evidence = this.#withRows?.actions[this.#model.action ?? ""]?.evidence ?? [];
+    return Object.fromEntries(evidence.map((each) => [each.next_state, each.rows]));
+  });
+
+  /** Why there are none, where the log is no longer as it was. */
+  withoutRows: string | null = $derived(this.#withRows?.without_rows ?? null);
 
   /** How much each next state is wanted, from 0 to 1, by key. */
   wanted: Record<string, number> = $derived.by(() => {
