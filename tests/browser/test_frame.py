@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
+import pastwise as pw
 from tests.helpers.browser import NARROW, Visitor
+from tests.helpers.workbenches import COLUMNS, COMFORT, THERMOSTAT
 
 
 def theme_of(page: Page) -> str:
@@ -109,3 +111,14 @@ def test_steps_are_at_the_bottom_of_narrow_windows(visitor: Visitor) -> None:
     expect(current).to_be_in_viewport()
     tabs.get_by_role("link", name="Log").click()
     expect(page).to_have_url(re.compile("#/thermostat/log"))
+
+
+def test_a_learner_opens_on_its_policy(browser: Browser) -> None:
+    learner = pw.TransferLearner(COMFORT, method="TL").fit(THERMOSTAT, columns=COLUMNS)
+    with learner.workbench(name="Rooms & halls", browser=False) as opened:
+        page = browser.new_page()
+        page.goto(opened.address)
+        expect(page.get_by_role("heading", name="Goal & policy")).to_be_visible()
+        expect(page.locator("header.top .chip")).to_have_text("Rooms & halls")
+        expect(page.get_by_role("grid")).to_be_visible()
+        page.close()

@@ -5,7 +5,7 @@
  * requests.
  */
 
-import { parseAddress, type Step } from "./address.svelte";
+import { formatAddress, parseAddress, type Step } from "./address.svelte";
 import { get, path, post } from "./api";
 import { forgetEarly, serveEarly } from "./early";
 import { PROJECTS } from "./projects.svelte";
@@ -38,19 +38,28 @@ export async function openSession(): Promise<void> {
 /**
  * Exchanges the key of the address for a cookie and removes it from the address.
  *
- * The page then shows the log that the workbench was opened on.
+ * The page then shows the log that the workbench was opened on, or the policy of a learner.
  */
 async function exchange(key: string): Promise<void> {
   history.replaceState(null, "", "#/home");
   try {
     const answer = await post<Session>("/v1/session", { key });
     if (answer.project !== null) {
-      history.replaceState(null, "", `#/${encodeURIComponent(answer.project)}/log`);
+      history.replaceState(null, "", firstView(answer));
     }
     useEarly(Promise.resolve(answer), answer.project);
   } catch {
     // A key works once: an old one leads to the first request, whose answer says what to do.
   }
+}
+
+/** The view of what the workbench was opened on: of a learner there is a policy, and no log. */
+export function firstView({ project, log, projects }: Pick<Session, "project" | "log" | "projects">) {
+  const { origin } = projects.items.find((each) => each.id === project) ?? {};
+  const draft = origin === "learner" ? log?.drafts[0] : undefined;
+  return draft === undefined
+    ? formatAddress({ log: project, step: "log", query: {} })
+    : formatAddress({ log: project, step: "policy", query: { d: draft.id } });
 }
 
 /** Asks for all that the screen of the address begins with. */
