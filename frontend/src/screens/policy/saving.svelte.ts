@@ -8,13 +8,15 @@
 import { address, update } from "../../lib/address.svelte";
 import { announce } from "../../lib/announce.svelte";
 import { Answer } from "../../lib/answer.svelte";
-import { asProblem, get, patch, path, Problem, remove, send } from "../../lib/api";
+import { asProblem, get, patch, path, Problem, remove } from "../../lib/api";
 import { freeName, saveDraft } from "../../lib/drafts";
 import { plainGoal, sameGoal, withGoal } from "../../lib/goal";
 import { methodKey, withMethod } from "../../lib/methods";
 import { refreshProjects } from "../../lib/projects.svelte";
 import type { Draft, DraftSummary, Project } from "../../lib/types";
 import type { PolicyModel } from "./model.svelte";
+
+type SavedPolicy = Pick<Draft, "goal" | "method">;
 
 export class Saving {
   #project = new Answer((id: string, signal) => get<Project>(path`/v1/projects/${id}`, { signal }));
@@ -36,8 +38,7 @@ export class Saving {
     if (this.open === null) {
       return false;
     }
-    const isSame = sameGoal(plainGoal(this.open.goal), this.#model.goal);
-    return !isSame || methodKey(this.open.method) !== methodKey(this.#model.method);
+    return !isSame(this.open, this.#model);
   });
   /** Whether a request that changes something is under way. */
   isBusy = $state(false);
@@ -81,12 +82,16 @@ export class Saving {
     return await this.#change(async () => {
       const body = { name, goal: model.goal, method: model.method };
       const draft = await saveDraft(counts.id, body);
-      update({ d: draft.id });
+      update({ d: draft.id, ...withMethod(draft.method) });
       announce(`Saved as ${name}.`);
     });
   }
 
-  /** Saves the policy shown in place of the one that is open. */
+  /**
+   * Saves the policy shown in place of the one that is open.
+   *
+   * One that was changed elsewhere is not overwritten unless the reader saves again.
+   */
   async save(): Promise<boolean> {
     const open = this.open;
     const model = this.#model;
@@ -95,21 +100,30 @@ export class Saving {
     }
     model.wish.release();
     const isSaved = await this.#change(async () => {
-      const ifMatch = await this.#etag(open.id);
+      const now = await this.#read(open.id);
+      if (!isSame(now, open)) {
+        throw new Problem("stale", "");
+      }
       const body = { goal: model.goal, method: model.method };
-      await patch(path`/v1/drafts/${open.id}`, body, { ifMatch });
+      const ifMatch = `"${now.etag}"`;
+      const saved = await patch<Draft>(path`/v1/drafts/${open.id}`, body, { ifMatch });
+      update(withMethod(saved.method), { replace: true });
       announce(`Saved ${open.name}.`);
     });
     if (this.problem?.slug === "not-found") {
       const title = `${open.name} was deleted in the meantime.`;
       this.problem = new Problem("not-found", title, "Save this policy as a new one.");
+    } else if (this.problem?.slug === "stale") {
+      const title = `${open.name} was changed elsewhere, and this policy is not saved.`;
+      const detail = "Save it as a new one, or save it again to overwrite the other.";
+      this.problem = new Problem("stale", title, detail);
     }
     return isSaved;
   }
 
   async delete(draft: DraftSummary): Promise<boolean> {
     return await this.#change(async () => {
-      const ifMatch = await this.#etag(draft.id);
+      const ifMatch = `"${(await this.#read(draft.id)).etag}"`;
       await remove(path`/v1/drafts/${draft.id}`, { ifMatch });
       if (address.query.d === draft.id) {
         update({ d: null }, { replace: true });
@@ -118,9 +132,9 @@ export class Saving {
     });
   }
 
-  async #etag(id: string): Promise<string> {
-    const reply = await send<Draft>("GET", path`/v1/drafts/${id}`);
-    return reply.etag ?? `"${reply.data.etag}"`;
+  /** A saved policy as it is now. */
+  async #read(id: string): Promise<Draft> {
+    return await get<Draft>(path`/v1/drafts/${id}`);
   }
 
   /** Makes a change, then asks for what there is now. */
@@ -139,4 +153,10 @@ export class Saving {
       refreshProjects();
     }
   }
+}
+
+/** Whether two policies are the same, whatever they are called. */
+function isSame(one: SavedPolicy, other: SavedPolicy): boolean {
+  const isMethod = methodKey(one.method) === methodKey(other.method);
+  return isMethod && sameGoal(plainGoal(one.goal), plainGoal(other.goal));
 }
