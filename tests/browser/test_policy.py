@@ -211,6 +211,20 @@ def test_weak_states_are_hatched_and_say_so(visitor: Visitor) -> None:
     assert "gradient" in weak.first.evaluate("cell => getComputedStyle(cell).backgroundImage")
 
 
+def test_what_is_said_of_a_rule_is_true_of_it(visitor: Visitor) -> None:
+    # With a prior, states without evidence do not repeat what was done.
+    page = visitor.open(view_of({"prefer": {"hot": 0.5}}, m="TL(prior_count=5)"))
+    expect(page.get_by_text("the rule rests on its prior alone")).to_be_visible()
+    expect(page.get_by_text("repeats what was done")).to_have_count(0)
+
+    # A plan leaves out some actions, and not all but one everywhere.
+    page = visitor.open(view_of(COMFORT, m="TL_foresight"))
+    rule = rule_of(page)
+    assert 0 in rule.values()
+    assert any(0 < probability < 1 for probability in rule.values())
+    expect(page.get_by_text("This rule never tries some actions")).to_be_visible()
+
+
 def test_an_alarm_is_announced_once_and_offers_a_way_out(visitor: Visitor) -> None:
     page = visitor.open("#/thermostat/policy")
     page.evaluate(
@@ -310,6 +324,60 @@ def test_who_left_the_log_is_asked_where_it_matters(own_bench: Bench, own_visito
     page.get_by_role("textbox", name="Weight of start").fill("0.5")
     page.keyboard.press("Enter")
     expect(asked.get_by_role("radio", name="Not known")).to_be_checked()
+
+    # An answer that is taken back leaves the question, and the focus, where they are.
+    page = own_visitor.open(f"#/{ward}/policy?d={draft['id']}")
+    asked = page.get_by_role("region", name=QUESTION)
+    asked.get_by_role("radio", name="This goal, by experts").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(asked.get_by_role("radio", name="Not known")).to_be_checked()
+    expect(asked.get_by_role("radio", name="Not known")).to_be_focused()
+    expect(asked).to_contain_text("of the policy's decisions would be different")
+    expect(asked.get_by_role("radio", name="Not known")).to_be_focused()
+
+    # An answer next to other hyper-parameters is saved like any other.
+    optimistic = quote("TL_foresight(optimism=1.0)")
+    page = own_visitor.open(
+        f"#/{ward}/policy?d={draft['id']}&m={optimistic}&g={quote(json.dumps(goal))}"
+    )
+    asked = page.get_by_role("region", name=QUESTION)
+    asked.get_by_text("The opposite goal").click()
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("changed", exact=True)).to_have_count(0)
+    saved = own_bench.call("GET", f"v1/drafts/{draft['id']}")["method"]
+    assert "optimism=1.0" in saved
+    assert "past_skill=-1" in saved
+    page.get_by_role("link", name="How far to trust this").click()
+    expect(page.get_by_text("Not saved")).to_have_count(0)
+
+    # A goal that cannot be met has no answers.
+    own_visitor.expect_fault("status of 422")
+    forbidden = {**goal, "forbid": [["start", "usual"], ["start", "rare"]]}
+    view = f"#/{ward}/policy?m=TL_foresight(past_skill=1)&g={quote(json.dumps(forbidden))}"
+    page = own_visitor.open(view)
+    expect(page.get_by_role("alert")).to_be_visible()
+    expect(page.get_by_role("region", name=QUESTION)).to_have_count(0)
+
+
+def test_what_another_tab_saved_is_not_overwritten_unseen(visitor: Visitor) -> None:
+    draft = visitor.bench.save("thermostat", COMFORT, "Shared")
+    first = visitor.open(f"#/thermostat/policy?d={draft}")
+    other = visitor.open(f"#/thermostat/policy?d={draft}")
+    for page, method in ((other, "Planning"), (first, "Model only")):
+        page.locator("label").filter(has_text=method).click()
+        visitor.settle(page)
+        page.get_by_role("button", name="Save", exact=True).click()
+    expect(first.get_by_role("alert")).to_contain_text("Shared was changed elsewhere")
+    place = f"v1/drafts/{draft}"
+    assert visitor.bench.call("GET", place)["method"] == "TL_foresight"
+
+    # Saving again says that this is what the reader wants.
+    first.get_by_role("button", name="Save", exact=True).click()
+    expect(first.get_by_role("alert")).to_have_count(0)
+    expect(first.get_by_text("changed", exact=True)).to_have_count(0)
+    assert visitor.bench.call("GET", place)["method"] == "FPD_learn"
+    etag = visitor.bench.client.get(place).headers["etag"]
+    visitor.bench.call("DELETE", place, **{"If-Match": etag})
 
 
 def test_the_grid_is_one_stop_of_the_tab_key(visitor: Visitor) -> None:
