@@ -17,7 +17,7 @@ import {
   unknownIds,
 } from "../src/screens/compare/selection";
 import { bestOf, isSeparated, joinedGroups, lanesOf } from "../src/screens/compare/separation";
-import { signOf } from "../src/screens/compare/signs";
+import { hidesMean, hidesReferences, signOf } from "../src/screens/compare/signs";
 
 const WARM: Goal = { prefer: { warm: 1 } };
 const COMFORT: Goal = { prefer: { comfortable: 1, warm: 0.5 }, forbid: [["hot", "heat"]] };
@@ -118,6 +118,15 @@ describe("which policies are separated", () => {
     expect(signOf(judged, "b")?.icon).toBe("alarm");
     expect(signOf(judged, "c")).toBeUndefined();
   });
+});
+
+test("means are left out where the log cannot tell", () => {
+  const judged = (verdicts: Record<string, string>) => ({ verdicts }) as unknown as GoalComparison;
+  const mixed = judged({ a: "better", b: "cannot tell" });
+  expect(hidesMean(mixed, "a")).toBe(false);
+  expect(hidesMean(mixed, "b")).toBe(true);
+  expect(hidesReferences(mixed)).toBe(false);
+  expect(hidesReferences(judged({ a: "cannot tell", b: "cannot tell" }))).toBe(true);
 });
 
 describe("the selection of the address", () => {

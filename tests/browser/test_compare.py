@@ -72,3 +72,29 @@ def test_one_policy_is_offered_its_companions(visitor: Visitor) -> None:
     expect(page.get_by_role("button", name="Planning of Comfort")).to_be_visible()
     page.get_by_role("button", name="What was done").click()
     expect(page.get_by_role("grid")).to_have_count(2)
+
+
+def test_cannot_tell_shows_no_mean(visitor: Visitor) -> None:
+    bench = visitor.bench
+    goal = {"prefer": {"comfortable": 1, "hot": 0.5}}
+    unclear = bench.save("thermostat", goal, "Unclear")
+    clear = drafts_of(visitor)["Comfort"]
+    page = visitor.open(f"#/thermostat/compare?p={unclear},{clear}")
+    values = page.get_by_role("region", name="Every policy by every goal, table")
+    expect(values.get_by_text("…")).to_have_count(0)
+
+    # The means of what was judged, as the service has them.
+    jobs = bench.call("GET", "v1/jobs")["items"]
+    [result] = [job["result"] for job in jobs if unclear in (job["result"] or {}).get("drafts", [])]
+    text = page.get_by_role("main").inner_text()
+    judged = result["goals"][0]
+    own = judged["values"][unclear]
+    assert judged["verdicts"][unclear] == "cannot tell"
+    assert f"{own['low']:.2f} to {own['high']:.2f}" in text
+    assert f"{own['mean']:.3f}" not in text
+    known = [each for each in result["goals"] if each["verdicts"][clear] == "better"]
+    assert known
+    assert all(f"{each['values'][clear]['mean']:.2f}" in text for each in known)
+    place = f"v1/drafts/{unclear}"
+    etag = bench.client.get(place).headers["etag"]
+    bench.call("DELETE", place, **{"If-Match": etag})

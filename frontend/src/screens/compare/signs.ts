@@ -23,3 +23,13 @@ export function signOf(judged: GoalComparison, id: string): Sign | undefined {
   const verdict = judged.verdicts[id];
   return verdict === undefined ? undefined : SIGNS[verdict];
 }
+
+/** Whether the mean of a policy is left out: it would suggest an answer that there is not. */
+export function hidesMean(judged: GoalComparison, id: string): boolean {
+  return judged.verdicts[id] === "cannot tell";
+}
+
+/** Whether means of what policies are compared with are left out: where all of theirs are. */
+export function hidesReferences(judged: GoalComparison): boolean {
+  return Object.keys(judged.verdicts).every((id) => hidesMean(judged, id));
+}
