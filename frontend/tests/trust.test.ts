@@ -11,7 +11,7 @@ import type {
   Verdict,
   VerdictWord,
 } from "../src/lib/types";
-import { hidesMeans } from "../src/lib/verdict";
+import { hidesMeans, optimumNote } from "../src/lib/verdict";
 import { contenderOf, judgeOf, judgesFor, withDraft } from "../src/screens/trust/choice";
 import {
   claimOf,
@@ -195,6 +195,11 @@ describe("the contenders", () => {
     expect(betterAlternatives(verdictOf())).toEqual(["TL_foresight"]);
     const row = valueRows(verdictOf(), "TL").find((each) => each.label === "Planning");
     expect(row?.note).toBe("better, by the log");
+  });
+
+  it("has a best possible of fewer models", () => {
+    expect(optimumNote(200)).toBe("knowing each model");
+    expect(optimumNote(2000)).toBe("knowing each model, on about 200 of them");
   });
 });
 

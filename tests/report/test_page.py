@@ -103,11 +103,26 @@ def test_second_opinions_say_why_they_cannot_be_used() -> None:
     assert "Second opinions" in markup.text
     text = " ".join(markup.text)
     for name, estimate in judged.estimates.items():
+        if name == "logged":
+            assert "What was done." in markup.text
+            assert f"The reference: {estimate.mean:.3f}, the mean of the log's episodes." in text
+            continue
         assert f"{name}." in markup.text
         if estimate.usable:
             assert f"{estimate.mean:.3f}, {estimate.low:.3f} to {estimate.high:.3f}" in text
         else:
             assert f"Cannot be used: {estimate.why_not}." in markup.text
+
+
+def test_what_was_done_is_the_reference_however_few_its_episodes() -> None:
+    estimates = learner().estimates(THERMOSTAT, evaluation().horizon)
+    few = {
+        name: replace(each, why_not="it rests on 5.0 effective episodes")
+        for name, each in estimates.items()
+    }
+    markup = page_of(replace(evaluation(), estimates=few))
+    unusable = [text for text in markup.text if text.startswith("Cannot be used")]
+    assert len(unusable) == len(few) - 1
 
 
 def test_very_many_states_are_counted_and_markup_is_text() -> None:

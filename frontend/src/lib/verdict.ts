@@ -10,6 +10,15 @@ import type { Verdict, VerdictWord } from "./types";
 /** Fewer samples give no verdict: none of them lies outside a 95 % interval. */
 export const FEWEST_SAMPLES = 40;
 
+/** Models whose optimum is computed, about; no verdict rests on it. */
+const SAMPLES_OF_OPTIMUM = 200;
+
+/** What the best possible is: its mean is that of fewer models where there are many. */
+export function optimumNote(samples: number): string {
+  const isPart = samples > SAMPLES_OF_OPTIMUM;
+  return isPart ? `knowing each model, on about ${SAMPLES_OF_OPTIMUM} of them` : "knowing each model";
+}
+
 export function hasVerdict(verdict: Verdict): boolean {
   return verdict.samples >= FEWEST_SAMPLES;
 }

@@ -199,7 +199,13 @@ def _second_opinions(card: PolicyCard) -> str:
         if estimate["usable"]:
             numbers = IntervalRow(name, estimate["mean"], estimate["low"], estimate["high"])
             text = f"{interval_text(numbers, 3)}. {estimate['assumption']}"
-        lines.append(f"<li><b>{_text(name)}.</b> {_text(text)}</li>")
+
+        # What was done is compared with, and used for nothing.
+        title = name
+        if name == "logged":
+            title = "What was done"
+            text = f"The reference: {estimate['mean']:.3f}, the mean of the log's episodes."
+        lines.append(f"<li><b>{_text(title)}.</b> {_text(text)}</li>")
     return f"<ul>{''.join(lines)}</ul>" if lines else ""
 
 

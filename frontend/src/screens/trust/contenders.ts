@@ -2,7 +2,7 @@
 
 import { baseOf, methodName } from "../../lib/methods";
 import type { Verdict } from "../../lib/types";
-import { hidesMeans, isOverruled } from "../../lib/verdict";
+import { hidesMeans, isOverruled, optimumNote } from "../../lib/verdict";
 import type { IntervalRow } from "../../parts/Interval.svelte";
 
 const NAMES: Record<string, string> = {
@@ -58,7 +58,7 @@ export function betterAlternatives(verdict: Verdict): string[] {
 
 function noteOf(verdict: Verdict, name: string): string | undefined {
   if (name === "optimum") {
-    return "knowing each model";
+    return optimumNote(verdict.samples);
   }
   return betterAlternatives(verdict).includes(name) ? "better, by the log" : undefined;
 }
