@@ -59,3 +59,16 @@ def test_a_long_list_has_few_rows_and_is_searched_and_walked(reader: Visitor, st
     expect(rows.filter(has_text="s000777")).to_have_count(1)
     page.get_by_role("searchbox", name="Find a state").fill("")
     expect(grid).to_have_attribute("aria-rowcount", str(states + 1))
+
+
+def test_a_narrow_list_cuts_no_column(reader: Visitor) -> None:
+    """A phone with a scrollbar that takes room: the narrowest place of the list."""
+    goal = quote(json.dumps({"prefer": {"s000010": 1}}))
+    page = reader.open(f"#/chain400/policy?g={goal}", (390, 800))
+    grid = page.locator("[data-states=list] [role=grid], [data-states=list][role=grid]").first
+    expect(grid.get_by_role("columnheader", name="change")).to_be_visible()
+    cut = grid.evaluate(
+        """(grid) => [...grid.querySelectorAll('.line')]
+            .filter((line) => line.scrollWidth > line.clientWidth).length"""
+    )
+    assert cut == 0
