@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+from typing import Any
 
 from pastwise.goals.goal import Goal
+from pastwise.logs.findings import Finding
 from pastwise.methods.registry import text_of
 from pastwise.policy.card import PolicyCard
 from pastwise.policy.learner import TransferLearner
@@ -33,9 +35,7 @@ async def version_report(call: Call) -> Answer:
     bench = bench_of(call)
     row = await version_row(call)
     learner = await _learner(row)
-    draft = _draft_of(bench, row, learner)
-    evaluation = None if draft is None else stored_evaluation(bench, draft)
-    findings = None if draft is None else findings_of(bench, draft)
+    evaluation, findings = _known_of(bench, row, learner)
     return await report_of(learner, _title(row), evaluation, findings)
 
 
@@ -44,9 +44,7 @@ async def version_card(call: Call) -> Answer:
     bench = bench_of(call)
     row = await version_row(call)
     learner = await _learner(row)
-    draft = _draft_of(bench, row, learner)
-    evaluation = None if draft is None else stored_evaluation(bench, draft)
-    findings = None if draft is None else findings_of(bench, draft)
+    evaluation, findings = _known_of(bench, row, learner)
 
     def written() -> bytes:
         verdict = verdict_of(learner, evaluation)
@@ -80,6 +78,16 @@ def _draft_of(bench: Workbench, row: VersionRow, learner: TransferLearner) -> Dr
             if place in draft.deployed and is_same:
                 return draft
     return None
+
+
+def _known_of(
+    bench: Workbench, row: VersionRow, learner: TransferLearner
+) -> tuple[dict[str, Any] | None, list[Finding] | None]:
+    """The evaluation and the findings of the draft that a version was made of."""
+    draft = _draft_of(bench, row, learner)
+    if draft is None:
+        return None, None
+    return stored_evaluation(bench, draft), findings_of(bench, draft)
 
 
 def _title(row: VersionRow) -> str:
