@@ -629,8 +629,10 @@ export interface components {
          *             Whether an alarm of the monitor switches to shadow.
          *         labels : str
          *             ``"open"`` keeps outcomes with unknown labels for the next version.
-         *         retention_days, context_days : int
-         *             How long decisions and their contexts are kept.
+         *         retention_days : int
+         *             How long decisions are kept.
+         *         context_days : int
+         *             How long the contexts of decisions are kept.
          */
         PolicySettings: {
             /**
