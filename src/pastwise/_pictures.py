@@ -358,6 +358,10 @@ def interval_text(row: IntervalRow, digits: int, *, signed: bool = False) -> str
     return f"{number_text(row.mean, digits, signed=signed)}, {low} to {high}"
 
 
+ROUNDING = 1e-9
+"""A number this close to a whole one is whole: 0.3 / 0.1 is just below 3."""
+
+
 def _ticks(values: Sequence[float], wanted: int = 4) -> list[float]:
     """Round numbers around values, as ends and steps of an axis."""
     low = min(values)
@@ -365,13 +369,14 @@ def _ticks(values: Sequence[float], wanted: int = 4) -> list[float]:
     span = (high - low) or abs(high) or 1.0
     power = 10.0 ** math.floor(math.log10(span / wanted))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= span / wanted)
-    start = math.floor(low / step + 1e-9)
-    end = max(start + 1, math.ceil(high / step - 1e-9))
+    start = math.floor(low / step + ROUNDING)
+    end = max(start + 1, math.ceil(high / step - ROUNDING))
     return [index * step for index in range(start, end + 1)]
 
 
 def _decimals(ticks: Sequence[float]) -> int:
-    return max(0, min(8, -math.floor(math.log10(ticks[1] - ticks[0]) + 1e-9)))
+    digits = -math.floor(math.log10(ticks[1] - ticks[0]) + ROUNDING)
+    return max(0, min(8, digits))
 
 
 # Bars.

@@ -289,16 +289,20 @@ def merge_counts(paths: Sequence[str | Path]) -> tuple[TransitionCounts, Columns
     return total, columns
 
 
+COUNT_AGAIN = "count both in the same way"
+"""What to do about counts that cannot be added."""
+
+
 def _difference(one: Columns | None, two: Columns | None) -> str | None:
     """How the columns of two files of counts differ, and what to do; None if they are the same."""
     if one is None or two is None:
-        return None if one is two else "only one of them names its columns; count both alike"
+        return None if one is two else f"only one of them names its columns; {COUNT_AGAIN}"
     names = [entry.name for entry in fields(Columns) if entry.name != "prefixed_outcome"]
     different = [name for name in names if getattr(one, name) != getattr(two, name)]
     if not different:
         return None
     if different != ["bins"]:
-        return f"they differ in {listed(different)}; count both in the same way"
+        return f"they differ in {listed(different)}; {COUNT_AGAIN}"
 
     # Bins of equal frequency have edges of their own in every part.
     bins = {**one.bins, **two.bins}

@@ -21,7 +21,7 @@ Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=STORABLE)]
 Samples = Annotated[int, Meta(ge=40, le=20_000)]
 
 SAMPLES = 2000
-"""Sampled models of a verdict, of all screens and files alike."""
+"""Sampled models of a verdict, of all screens and files."""
 
 Horizon = Annotated[int, Meta(ge=1, le=100_000)]
 Seed = Annotated[int, Meta(ge=0, le=2**53)]
