@@ -131,7 +131,7 @@ class Utility:
         least_next_state = next_state_part.min()
         scale = -(least_next_state + action_part.min())
         if scale == 0:
-            return cls._indifferent(next_state_part.shape, action_part.shape, terminal)
+            return cls._constant(ideal, next_state_part.shape, action_part.shape, terminal)
 
         # The zero of the scale.
         if not len(terminal):
@@ -172,18 +172,29 @@ class Utility:
         )
 
     @classmethod
-    def _indifferent(
+    def _constant(
         cls,
+        ideal: IdealModel,
         next_state_shape: tuple[int, ...],
         action_shape: tuple[int, ...],
         terminal: IntArray,
     ) -> Utility:
-        """The utility of a goal that ranks all transitions equal: 0 everywhere."""
+        """The utility of a goal that ranks all transitions equal.
+
+        It is 0 everywhere, unless it adds up until the end of an episode: a reward of -1 for every
+        step wants the end to come soon.
+        """
+        score = 0.0 if ideal.score is None else float(ideal.score.max())
+        adds_up = score != 0 and _stops_at_end(ideal, terminal)
         return cls(
-            next_state_part=np.zeros(next_state_shape),
+            next_state_part=np.full(next_state_shape, np.sign(score) if adds_up else 0.0),
             action_part=np.zeros(action_shape),
             terminal=terminal,
             after_end=np.zeros(len(terminal)),
+            stops_at_end=adds_up,
+            unit=abs(score) if adds_up else 1.0,
+            origin=0.0 if adds_up else score,
+            is_measure=ideal.score is not None,
         )
 
     @classmethod
