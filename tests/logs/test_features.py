@@ -304,7 +304,7 @@ ORDER: dict[str, Any] = {"action": "did", "episode": "who", "time": "t"}
     [
         ("level << 2", "expected a number or text, found '<'"),
         ("low", "after 'low', found the end"),
-        ("level > high", "level > high: level holds numbers or dates, and 'high' is neither"),
+        ("level > high", "level > high: level holds numbers, and 'high' is none"),
         ("height > 3", "'height' is none of the features, which are level"),
     ],
 )

@@ -77,6 +77,22 @@ def test_what_is_forbidden_before_a_date_is_never_done_before_it(
     assert probability[~is_forbidden].min() > 0
 
 
+@pytest.mark.parametrize(
+    ("condition", "problem"),
+    [
+        ("day >= '2024'", "day holds dates, and '2024' is none; write a date as '2024-05-31'"),
+        ("day >= soon", "day holds dates, and 'soon' is none"),
+        ("load >= '2024-05-01'", "load holds numbers, and '2024-05-01' is none"),
+    ],
+)
+def test_dates_and_numbers_are_not_taken_for_each_other(condition: str, problem: str) -> None:
+    log = {"day": pd.date_range("2024-03-01", periods=40), "load": range(40)}
+    log |= {"did": ["start", "wait"] * 20, "result": ["good", "bad"] * 20}
+    learner = TransferLearner(pw.Goal(prefer="good", forbid=[(condition, "start")]))
+    with pytest.raises(GoalError, match=problem):
+        learner.fit(pd.DataFrame(log), features=["day", "load"], action="did", outcome="result")
+
+
 def test_dates_as_text_are_rows_of_a_policy_with_dates() -> None:
     days = pd.date_range("2024-03-01", periods=120)
     log = {"day": days, "did": ["start", "wait"] * 60, "result": ["good"] * 120}

@@ -227,15 +227,43 @@ def test_python_decides_as_the_policy_does(kind: str, row: dict[str, Any]) -> No
         assert module["probabilities"](row) == pytest.approx(learned(kind).rule(row))
 
 
-@pytest.mark.parametrize("written", [(True, False), ("True", "False"), ("true", "false")])
-def test_python_takes_booleans_for_their_words(written: tuple[Any, Any]) -> None:
+def smokers(role: str, written: tuple[Any, Any]) -> pw.TransferLearner:
+    """A policy that gives one drug to smokers and the other one to all others."""
     log = {
         "smoker": [*written] * 40,
         "drug": ["a", "a", "b", "b"] * 20,
         "result": ["good", "bad", "bad", "good"] * 20,
     }
     learner = pw.TransferLearner(pw.Goal(prefer="good"))
-    learner.fit(log, features="smoker", action="drug", outcome="result")
+    return learner.fit(log, {role: "smoker", "action": "drug", "outcome": "result"})
+
+
+@pytest.mark.parametrize("role", ["features", "state"])
+@pytest.mark.parametrize("written", [("True", "False"), ("true", "false"), ("TRUE", "FALSE")])
+def test_sql_takes_booleans_for_their_words(role: str, written: tuple[Any, Any]) -> None:
+    query = to_sql(Export.of(smokers(role, written)))
+    connection = duckdb.connect()
+    for smoker in ([True, False, None], ["True", "FALSE", None], ["TRUE", "false", None]):
+        kind = pa.bool_() if smoker[0] is True else pa.string()
+        connection.register("rows", pa.table({"smoker": pa.array(smoker, kind)}))
+        found = connection.sql(query).project("policy_action").fetchall()
+        assert found == [("a",), ("b",), (None,)]
+
+
+@pytest.mark.parametrize("role", ["features", "state"])
+@pytest.mark.parametrize("written", [("True", "False"), ("true", "false"), (True, False)])
+def test_onnx_takes_words_for_booleans_in_any_case(role: str, written: tuple[Any, Any]) -> None:
+    learner = smokers(role, written)
+    session = onnxruntime.InferenceSession(to_onnx(Export.of(learner)).SerializeToString())
+    smoker = np.array(["true", "FALSE", "True", "False", "TRUE", ""])
+    (action,) = session.run(["action"], {"smoker": smoker})
+    assert action.tolist() == ["a", "b", "a", "b", "a", ""]
+
+
+@pytest.mark.parametrize("role", ["features", "state"])
+@pytest.mark.parametrize("written", [(True, False), ("True", "False"), ("true", "false")])
+def test_python_takes_booleans_for_their_words(role: str, written: tuple[Any, Any]) -> None:
+    learner = smokers(role, written)
     namespace: dict[str, Any] = {}
     exec(compile(to_python(Export.of(learner)), "policy.py", "exec"), namespace)
     for value in (True, False, "True", "FALSE", "true"):

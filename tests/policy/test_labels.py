@@ -117,3 +117,29 @@ def test_values_of_typed_tables_are_the_labels_of_their_csv_file(
     learner.update(logs[1])
     assert len(learner.counts_.states) == 4
     assert len(learner.counts_.key) == 3
+
+
+@pytest.mark.parametrize("is_text_first", [True, False])
+def test_outcomes_that_begin_with_their_column_are_one_in_every_table(
+    tmp_path: Path, is_text_first: bool
+) -> None:
+    """Contexts and outcomes are both true and false, so that labels name the column."""
+    was = [True, False] * 4
+    cured = [True, False, False, True] * 2
+    others = {"a": ["x"] * 4 + ["y"] * 4}
+    pq.write_table(pa.table({"was": was, "cured": cured, **others}), tmp_path / "log.parquet")
+    texts = {"was": list(map(str, was)), "cured": list(map(str, cured))}
+    pacsv.write_csv(pa.table({**texts, **others}), tmp_path / "log.csv")
+    logs = [tmp_path / "log.csv", tmp_path / "log.parquet"]
+    if not is_text_first:
+        logs.reverse()
+
+    names: dict[str, Any] = {"state": "was", "action": "a", "outcome": "cured"}
+    learner = pw.TransferLearner(pw.Goal(prefer="cured True")).fit(logs[0], **names)
+    learner.update(logs[1])
+    learner.observe("True", "x", True).observe(True, "x", "true")
+    counts = learner.counts_
+    assert len(counts.states) == 4
+    assert counts.num_records == 18
+    cured_ones = counts.states.index("cured True")
+    assert counts.records[counts.next_state == cured_ones].sum() == 10

@@ -76,6 +76,9 @@ KEYWORDS = ("and", "or", "not", "in", "is", "missing", "true", "false")
 SIGNS = re.compile(r"[<>=!]|\b(?:in|is)\b", re.IGNORECASE)
 """What every condition has one of."""
 
+ANY_NUMBER = Interval()
+"""All numbers, which may be dates."""
+
 MOST_NESTED = 100
 """How deep parentheses and negations may be nested: far beyond what anybody reads."""
 
@@ -152,15 +155,22 @@ class Comparison(Condition):
             return ()
         return self.value if isinstance(self.value, tuple) else (self.value,)
 
-    def cuts(self) -> tuple[float, ...]:
+    def cuts(self, numbers: Interval = ANY_NUMBER) -> tuple[float, ...]:
         """Thresholds t, ascending, such that the tests ``column < t`` decide it for any number.
 
+        Parameters
+        ----------
+        numbers : Interval
+            Says whether the numbers of the column are dates.
+
+        Examples
+        --------
         >>> Comparison("wage", ">=", 2.0).cuts(), Comparison("wage", "<=", 2.0).cuts()
         ((2.0,), (2.0000000000000004,))
         """
         cuts: set[float] = set()
         for literal in self.literals:
-            number = number_or_date(literal)
+            number = numbers.number_of(literal)
             if number is None:
                 continue
             if self.operator not in ("<=", ">"):
@@ -221,18 +231,20 @@ class Comparison(Condition):
         return self._decide_for_complement(values)
 
     def _decide_for_interval(self, interval: Interval) -> bool | None:
+        numbers = [interval.number_of(literal) for literal in self.literals]
+        ends = (interval.lowest, interval.highest)
         if self.operator in ORDER:
-            return _common(self._holds_for(end) for end in (interval.lowest, interval.highest))
+            (threshold,) = numbers
+            if threshold is None:
+                return False
+            return _common(ORDER[self.operator](end, threshold) for end in ends)
 
         # Equality: certain for a single number, and for a value outside.
-        if interval.lowest == interval.highest:
-            return self._holds_for(interval.lowest)
-        numbers = (number_or_date(literal) for literal in self.literals)
-        may_equal = any(
-            number is not None and interval.lowest <= number <= interval.highest
-            for number in numbers
-        )
-        return None if may_equal else self.operator in ("!=", "not in")
+        is_negated = self.operator in ("!=", "not in")
+        if ends[0] == ends[1]:
+            return (ends[0] in numbers) != is_negated
+        may_equal = any(each is not None and ends[0] <= each <= ends[1] for each in numbers)
+        return None if may_equal else is_negated
 
     def _decide_for_complement(self, values: Categories) -> bool | None:
         """Certain only where each value to compare with is among those that are excluded."""
@@ -700,21 +712,27 @@ def incomparable(condition: Condition, regions: Iterable[Region]) -> str | None:
     >>> incomparable(parse_condition("wage > high"), [{"wage": Interval(low=2)}])
     "wage holds numbers or dates, and 'high' is neither; write a number, or a date as '2024-05-31'"
     """
-    texts: dict[str, str] = {}
+    texts = []
     for atom in condition.atoms():
         for literal in atom.literals:
-            if isinstance(literal, str) and number_or_date(literal) is None:
-                texts[atom.column] = literal
+            if isinstance(literal, str):
+                texts.append((atom.column, literal))
     if not texts:
         return None
     for region in regions:
-        for column, text in texts.items():
-            if isinstance(region.get(column), Interval):
-                return (
-                    f"{column} holds numbers or dates, and {shown(text)} is neither; write a "
-                    "number, or a date as '2024-05-31'"
-                )
+        for column, text in texts:
+            values = region.get(column)
+            if isinstance(values, Interval) and values.number_of(text) is None:
+                return f"{column} holds {_MEANT[values.is_date].format(shown(text))}"
     return None
+
+
+_MEANT = {
+    None: "numbers or dates, and {} is neither; write a number, or a date as '2024-05-31'",
+    True: "dates, and {} is none; write a date as '2024-05-31', or seconds since 1970",
+    False: "numbers, and {} is none",
+}
+"""What a column of intervals holds, and what to write: by whether its numbers are dates."""
 
 
 def with_orders(condition: Condition, orders: Mapping[str, Sequence[object]]) -> Condition:

@@ -40,7 +40,7 @@ from pastwise.data.regions import (
     is_missing,
     number_or_date,
 )
-from pastwise.data.space import TRUTH, key_of
+from pastwise.data.space import key_of, words_among
 from pastwise.errors import LabelError, ParameterError
 
 Kind = Literal["number", "boolean", "category"]
@@ -86,11 +86,7 @@ class Feature:
     @cached_property
     def words(self) -> Mapping[str, str]:
         """For the words true and false, the category that tables spell so, if it is only one."""
-        spelled: dict[str, list[str]] = {word: [] for word in TRUTH}
-        for category in self.categories:
-            if isinstance(category, str) and category.lower() in spelled:
-                spelled[category.lower()].append(category)
-        return {word: found[0] for word, found in spelled.items() if len(found) == 1}
+        return words_among(self.categories)
 
     def value_of(self, given: object) -> float | str | bool | None:
         """A value of a row in the form that the tree compares; None if it is missing."""
@@ -203,6 +199,8 @@ class Restriction:
         Whether a category that the tree does not know can be here.
     missing : "no", "only" or "too"
         Whether the value is there, is missing, or may be either.
+    is_date : bool
+        Whether the numbers are dates.
     """
 
     low: float = -inf
@@ -211,13 +209,14 @@ class Restriction:
     excluded: frozenset[str | bool] = frozenset()
     takes_unseen: bool = True
     missing: Literal["no", "only", "too"] = "no"
+    is_date: bool = False
 
     @classmethod
     def none(cls, feature: Feature) -> Restriction:
         """No restriction."""
         missing: Literal["no", "too"] = "too" if feature.may_be_missing else "no"
         if feature.kind == "number":
-            return cls(missing=missing)
+            return cls(missing=missing, is_date=feature.is_date)
         takes_unseen = feature.kind == "category"
         return cls(categories=feature.categories, takes_unseen=takes_unseen, missing=missing)
 
@@ -254,7 +253,7 @@ class Restriction:
         if self.missing == "only" or (or_missing and self._has_no_value):
             return Missing()
         if self.categories is None:
-            return Interval(self.low, self.high, or_missing=or_missing)
+            return Interval(self.low, self.high, or_missing=or_missing, is_date=self.is_date)
         if self.takes_unseen:
             return Categories(self.excluded, is_complement=True, or_missing=or_missing)
         return Categories(frozenset(self.categories), or_missing=or_missing)
@@ -648,7 +647,8 @@ def _question_on(comparison: Comparison, place: int, feature: Feature, known: Re
     if known.missing == "too":
         return Split(place, 0, 0, is_missing=True)
     if feature.kind == "number":
-        for threshold in comparison.cuts():
+        numbers = Interval(is_date=feature.is_date)
+        for threshold in comparison.cuts(numbers):
             if known.low < threshold < known.high:
                 return Split(place, 0, 0, below=threshold)
     else:

@@ -49,6 +49,8 @@ class Interval:
         Whether the interval has its end.
     or_missing : bool
         Whether the value may be missing as well.
+    is_date : bool, optional
+        Whether the numbers are dates, in seconds since 1970; None where that is not known.
     """
 
     low: float = -inf
@@ -56,6 +58,7 @@ class Interval:
     low_closed: bool = True
     high_closed: bool = False
     or_missing: bool = False
+    is_date: bool | None = None
 
     def __post_init__(self) -> None:
         if isnan(self.low) or isnan(self.high) or not self.lowest <= self.highest:
@@ -72,6 +75,13 @@ class Interval:
         """The largest member."""
         is_member = self.high_closed or self.high == inf
         return self.high if is_member else nextafter(self.high, -inf)
+
+    def number_of(self, literal: object) -> float | None:
+        """A number, or a date in quotes, as the numbers here are; None if it is neither."""
+        if self.is_date and isinstance(literal, str):
+            return seconds_of(literal)
+        is_text = isinstance(literal, str)
+        return number_of(literal) if is_text and self.is_date is False else number_or_date(literal)
 
     def contains(self, value: object) -> bool:
         """Whether a column may have this value here."""
@@ -238,8 +248,11 @@ def number_or_date(value: object) -> float | None:
     (2.5, 86400.0, None)
     """
     number = number_of(value)
-    if number is not None:
-        return number
+    return seconds_of(value) if number is None else number
+
+
+def seconds_of(value: object) -> float | None:
+    """A date, or a text that spells one, as seconds since 1970; None if it is none."""
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)

@@ -82,12 +82,14 @@ def key_of(label: Label) -> str:
 def spelling_of(key: str) -> str:
     """The one spelling of a key that tables write in several ways: of a boolean or a moment.
 
-    >>> spelling_of("True"), spelling_of("2024-01-02 00:00:00"), spelling_of("2024-01-02 09:30:00")
-    ('true', '2024-01-02', '2024-01-02T09:30:00')
+    A boolean may come after the name of its column, as the outcomes of one-shot decisions have it.
+
+    >>> spelling_of("True"), spelling_of("cured True"), spelling_of("2024-01-02 00:00:00")
+    ('true', 'cured true', '2024-01-02')
     """
-    word = key.lower()
-    if word in TRUTH:
-        return word
+    name, blank, word = key.rpartition(" ")
+    if word.lower() in TRUTH:
+        return name + blank + word.lower()
     moment = MOMENT.fullmatch(key)
     if moment is None:
         return key
@@ -95,6 +97,19 @@ def spelling_of(key: str) -> str:
     if time == "00:00:00" and not fraction and not offset:
         return day
     return f"{day}T{time}{'.' if fraction else ''}{fraction}{offset}"
+
+
+def words_among(labels: Iterable[Label]) -> dict[str, str]:
+    """For the words true and false, the key of the label that says so, if it is only one.
+
+    >>> words_among(["True", "False", "unknown"]), words_among(["True", "true"])
+    ({'true': 'True', 'false': 'False'}, {})
+    """
+    spelled: dict[str, list[str]] = {word: [] for word in TRUTH}
+    for key in map(key_of, labels):
+        if key.lower() in spelled:
+            spelled[key.lower()].append(key)
+    return {word: found[0] for word, found in spelled.items() if len(found) == 1}
 
 
 def _plain_or_text(value: object) -> object:
@@ -365,18 +380,22 @@ class Space:
 
         This is the larger space, in its order, if it has all labels of the other; otherwise all
         labels, sorted. A label that is text in one space and a number or boolean in the other,
-        such as ``"1"`` and ``1``, is one label with one key: the text.
+        such as ``"1"`` and ``1``, is one label with one key: the text. So are two spellings of one
+        value, unless one of the spaces tells them apart. Where a third space does so, it depends on
+        the order of the unions whether labels of the first two were one before.
         """
         if self.fields != other.fields:
             raise ParameterError(
                 f"spaces with the fields {self.fields} and {other.fields} cannot be united"
             )
         orders = _united_orders(self.orders, other.orders)
-        if self._may_have_twins(other):
-            return self._united_by_spelling(other, orders)
+        may_have_twins = self._may_have_twins(other)
         for space, less in ((self, other), (other, self)):
-            if space.orders == orders and space._includes(less):
+            is_plain = not (may_have_twins and space._ambiguous)
+            if space.orders == orders and is_plain and space._includes(less):
                 return space
+        if may_have_twins:
+            return self._united_by_spelling(other, orders)
         return Space.sorted([*self.labels, *other.labels], self.fields, orders)
 
     def _includes(self, other: Space) -> bool:
@@ -400,7 +419,7 @@ class Space:
         both = [one | two for one, two in zip(self._forms, other._forms, strict=True)]
         return any(None in forms or len(forms) > 1 for forms in both)
 
-    @property
+    @cached_property
     def _ambiguous(self) -> set[Keys]:
         """The spellings that several labels have."""
         return {spelling for spelling, i in self._index_by_spelling.items() if i is None}

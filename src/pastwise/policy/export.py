@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from pastwise import __version__
 from pastwise._files import replacing
 from pastwise.data.regions import Anything, Categories, Interval, Missing, Point, Region, Values
-from pastwise.data.space import Label, key_of, labels_of_one_type, shortest_text
+from pastwise.data.space import Label, key_of, labels_of_one_type, shortest_text, words_among
 from pastwise.errors import ParameterError
 from pastwise.logs.columns import Columns
 from pastwise.policy.learner import TransferLearner
@@ -179,18 +179,23 @@ class Kinds(NamedTuple):
 def _kinds_of_columns(columns: Columns | None, regions: Mapping[Label, Region]) -> Kinds:
     """The columns that must not be missing, are numbers, or say true and false."""
     numeric = set()
+    labels: dict[str, dict[Label, None]] = {}
     for region in regions.values():
         for name, values in region.items():
             if isinstance(values, Interval):
                 numeric.add(name)
+            if isinstance(values, Point):
+                labels.setdefault(name, {})[values.value] = None
+    spelled = {name: words_among(found) for name, found in labels.items()}
+    words: dict[str, Mapping[str, str]] = {name: each for name, each in spelled.items() if each}
     partition = None if columns is None else columns.partition
     if partition is None:
-        return Kinds((), numeric, set(), {})
+        return Kinds((), numeric, set(), words)
     features = [partition.features[place] for place in partition.used]
     required = tuple(feature.name for feature in features if not feature.may_be_missing)
     numeric |= {feature.name for feature in features if feature.kind == "number"}
     boolean = {feature.name for feature in features if feature.kind == "boolean"}
-    words = {feature.name: feature.words for feature in features if feature.words}
+    words |= {feature.name: feature.words for feature in features if feature.words}
     return Kinds(required, numeric, boolean, words)
 
 

@@ -169,12 +169,19 @@ def _number_code(graph: Graph, export: Export, column: str) -> str:
 def _text_code(graph: Graph, export: Export, column: str) -> str:
     """The place of a text among the known labels, then missing, then unknown."""
     known = labels_of(export, column)
+    codes = {label: place for place, label in enumerate([*known, ""])}
+
+    # True and false may be written in other ways than the log has them.
+    for word, label in export.words.get(column, {}).items():
+        if label in codes:
+            for spelled in (word, word.capitalize(), word.upper()):
+                codes.setdefault(spelled, codes[label])
     return graph.add(
         "LabelEncoder",
         column,
         domain="ai.onnx.ml",
-        keys_strings=[*known, ""],
-        values_int64s=list(range(len(known) + 1)),
+        keys_strings=list(codes),
+        values_int64s=list(codes.values()),
         default_int64=len(known) + 1,
     )
 

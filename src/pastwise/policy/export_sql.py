@@ -8,7 +8,7 @@ infinity find it above, others find that it compares with nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import chain
 from math import inf, isfinite
 
@@ -64,34 +64,52 @@ def case_of(export: Export, result: Callable[[ExportedState], str]) -> str:
     for state in export.states:
         parts = []
         for name, values in state.region.items():
-            parts.append(condition(name, values, name in export.numeric))
+            words = export.words.get(name, {})
+            parts.append(condition(name, values, name in export.numeric, words))
         where = " AND ".join(parts) or "TRUE"
         lines.append(f"    WHEN {where} THEN {result(state)}")
     lines.append("  END")
     return "\n".join(lines)
 
 
-def condition(name: str, values: Values, is_numeric: bool) -> str:
-    """SQL that holds where a column has one of these values."""
+def condition(
+    name: str, values: Values, is_numeric: bool, words: Mapping[str, str] | None = None
+) -> str:
+    """SQL that holds where a column has one of these values.
+
+    Parameters
+    ----------
+    words : mapping, optional
+        See `Export`.
+    """
     column = identifier(name)
+    text = _text(column, words or {})
     if isinstance(values, Point):
-        return _equals(column, values.value)
+        return _equals(column, text, values.value)
     if isinstance(values, Interval):
         inside = _between(column, values)
         return _or_missing(name, inside, is_numeric) if values.or_missing else inside
     if isinstance(values, Categories):
-        inside = _among(column, values)
+        inside = _among(column, text, values)
         return _or_missing(name, inside, is_numeric) if values.or_missing else inside
     if isinstance(values, Missing):
         return _is_missing(name, is_numeric)
     return "TRUE"
 
 
-def _equals(column: str, value: Label) -> str:
+def _text(column: str, words: Mapping[str, str]) -> str:
+    """A column as text; of true and false, in upper or lower case, the text that the log has."""
+    text = f"CAST({column} AS VARCHAR)"
+    if not words:
+        return text
+    cases = [f"WHEN {literal(word)} THEN {literal(label)}" for word, label in words.items()]
+    return f"CASE LOWER({text}) {' '.join(cases)} ELSE {text} END"
+
+
+def _equals(column: str, text: str, value: Label) -> str:
     """Text is compared as text, so that a column of numbers may hold labels that were text."""
     if not isinstance(value, str):
         return f"{column} = {value_literal(value)}"
-    text = f"CAST({column} AS VARCHAR)"
     moment = MOMENT.fullmatch(value)
     if moment is None:
         return f"{text} = {literal(value)}"
@@ -114,13 +132,13 @@ def _between(column: str, values: Interval) -> str:
     return " AND ".join(parts)
 
 
-def _among(column: str, values: Categories) -> str:
+def _among(column: str, text: str, values: Categories) -> str:
     listed = sorted(values.values, key=key_of)
     if not listed:
         return f"{column} IS NOT NULL"
     compared = column
     if any(isinstance(value, str) for value in listed):
-        compared = f"CAST({column} AS VARCHAR)"
+        compared = text
     found = ", ".join(value_literal(value) for value in listed)
     if values.is_complement:
         return f"{column} IS NOT NULL AND {compared} NOT IN ({found})"
