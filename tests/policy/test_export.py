@@ -6,6 +6,7 @@ import json
 import sqlite3
 import subprocess
 import sys
+from datetime import date
 from functools import cache
 from math import inf, nan
 from pathlib import Path
@@ -269,6 +270,21 @@ def test_python_takes_booleans_for_their_words(role: str, written: tuple[Any, An
     for value in (True, False, "True", "FALSE", "true"):
         row = {"smoker": value}
         assert namespace["decide"](row) == learner.predict([row])[0]
+
+
+def test_python_takes_dates_as_text() -> None:
+    days = [date(2024, 5, 1 + day) for day in range(20)]
+    log = {"day": days, "did": ["start", "wait"] * 10, "result": ["good", "bad", "bad", "good"] * 5}
+    goal = pw.Goal(prefer="good", forbid=[("day < '2024-05-11'", "start")])
+    learner = pw.TransferLearner(goal)
+    learner.fit(log, features="day", action="did", outcome="result")
+    namespace: dict[str, Any] = {}
+    exec(compile(to_python(Export.of(learner)), "policy.py", "exec"), namespace)
+    for day in (days[3], "2024-05-04", "2024-05-15T09:30:00", "2024-05-15 09:30"):
+        row = {"day": day}
+        assert namespace["state"](row) == expected(learner, row)[0]
+    with pytest.raises(ValueError, match="soon"):
+        namespace["decide"]({"day": "soon"})
 
 
 def test_the_module_needs_nothing_but_python(tmp_path: Path) -> None:

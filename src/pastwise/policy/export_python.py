@@ -55,7 +55,7 @@ def _plain(value):
 
 
 def _number(value):
-    """A value as a number; dates are seconds since 1970."""
+    """A value as a number; dates, also as text, are seconds since 1970."""
     value = _plain(value)
     if value is None:
         return None
@@ -71,6 +71,8 @@ def _number(value):
         number = float(value)
     except OverflowError:
         number = float("inf") if value > 0 else float("-inf")
+    except ValueError:
+        return _number(datetime.fromisoformat(value))
     return None if number != number else number
 
 
