@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import chdtrc
 
-from pastwise._numerics.arrays import FloatArray, IntArray, group_sum
+from pastwise._numerics.arrays import FloatArray, IntArray, distinct, group_sum
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import Label, Space, key_of
 from pastwise.errors import shortened
@@ -138,7 +138,7 @@ def _action_is_outcome(
         return []
 
     # Records by action and next state, and the most frequent next state of each action.
-    pair, place = np.unique(counts.action * S + counts.next_state, return_inverse=True)
+    pair, place = distinct(counts.action * S + counts.next_state, len(counts.actions) * S)
     records = group_sum(place, counts.records, len(pair))
     action = pair // S
     order = np.lexsort((-records, action))
@@ -224,10 +224,10 @@ def effect_test(counts: TransitionCounts) -> tuple[FloatArray, FloatArray]:
 
     # Records of each state, of each state with its next states, and of each state and action.
     of_state = group_sum(counts.state, number, S)
-    pair, target = np.unique(counts.state * S + counts.next_state, return_inverse=True)
+    pair, target = distinct(counts.state * S + counts.next_state, S * S)
     of_target = group_sum(target, number, len(pair))
     num_targets = np.bincount(pair // S, minlength=S)
-    row, place = np.unique(counts.state * A + counts.action, return_inverse=True)
+    row, place = distinct(counts.state * A + counts.action, S * A)
     of_row = group_sum(place, number, len(row))
     squares = group_sum(place, number**2 / of_target[target], len(row))
 
