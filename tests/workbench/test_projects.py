@@ -136,9 +136,25 @@ def test_counts_and_policies_are_opened(bench: InProcessBench) -> None:
     rule = dict(zip(answer.json()["rule"]["states"], answer.json()["rule"]["p"], strict=True))
     assert rule["cool"] == pytest.approx(list(learner.rule_["cool"].values()), abs=1e-9)
     assert bench.call("GET", f"/v1/projects/{view['id']}/rows").json()["rows"] == []
-    (bench.root / "broken.safetensors").write_bytes(b"\x00" * 100)
-    answer = bench.call("POST", "/v1/projects", {"path": "broken.safetensors"})
-    assert slug_of(answer) == "policy-file-refused"
+
+    # Other counts in their place are opened in their place.
+    learner.update(THERMOSTAT)
+    save_counts(learner.counts_, bench.root / "counts.safetensors", learner.columns_)
+    answer = bench.call("POST", "/v1/projects", {"path": "counts.safetensors"})
+    again = answer.json()
+    assert (answer.status_code, again["id"]) == (200, view["id"])
+    assert again["rows"] == 2 * view["rows"]
+    answer = bench.call("POST", f"/v1/counts/{again['counts']}/preview", {"goal": COMFORT})
+    rule = dict(zip(answer.json()["rule"]["states"], answer.json()["rule"]["p"], strict=True))
+    assert rule["cool"] == pytest.approx(list(learner.rule_["cool"].values()), abs=1e-9)
+
+    # Files that cannot be read change nothing.
+    before = bench.call("GET", "/v1/projects").json()
+    for name in ("broken.safetensors", "counts.safetensors"):
+        (bench.root / name).write_bytes(b"\x00" * 100)
+        answer = bench.call("POST", "/v1/projects", {"path": name})
+        assert slug_of(answer) == "policy-file-refused"
+    assert bench.call("GET", "/v1/projects").json() == before
 
 
 def test_a_log_that_grows_is_looked_at_again(bench: InProcessBench) -> None:

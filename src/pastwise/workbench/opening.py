@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -53,65 +54,66 @@ async def open_project(bench: Workbench, request: ProjectRequest) -> tuple[Proje
 async def _opened(
     bench: Workbench, source: Source, path: Path, name: str | None
 ) -> tuple[Project, bool]:
-    """A project for a file."""
+    """A project for a file, and whether it is new."""
     found = path.stat()
     known = bench.projects.of_source(source)
     if known is not None and (known.bytes, known.modified) == (found.st_size, found.st_mtime_ns):
         return known, False
 
-    # Look at the log before anything is stored.
+    # Read the file before anything is stored.
     kind = kind_of(path)
-    columns: list[ColumnView] = []
-    guess: GuessView | None = None
-    rows: int | None = None
-    sampled: int | None = None
-    if kind != "counts":
-        looked = await bench.reader.ask("look", file=str(path))
-        columns = msgspec.convert(looked["columns"], list[ColumnView])
-        guess = msgspec.convert(looked["guess"], GuessView)
-        rows = looked["rows"]
-        sampled = looked["sampled"]
-    if known is not None:
-        changed = bench.projects.change(
-            known,
-            bench.clock(),
-            bytes=found.st_size,
-            modified=found.st_mtime_ns,
-            rows=rows,
-            sampled=sampled,
-            columns=columns,
-            guess=guess,
-            counts=None,
-            validation=None,
-            num_states=None,
-            num_actions=None,
-        )
-        return changed, False
+    project_id = bench.projects.new_folder(name or path.stem) if known is None else known.id
+    try:
+        if kind == "counts":
+            content = await _adopted(bench, project_id, path)
+        else:
+            content = await _looked_at(bench, path)
+    except BaseException:
+        if known is None:
+            shutil.rmtree(bench.projects.folder(project_id), ignore_errors=True)
+        raise
+    content |= {"bytes": found.st_size, "modified": found.st_mtime_ns}
 
+    if known is not None:
+        return bench.projects.change(known, bench.clock(), validation=None, **content), False
     now = time_text(bench.clock())
-    project_id = bench.projects.new_folder(name or path.stem)
     project = Project(
         id=project_id,
         name=name or path.name,
         kind=kind,
-        bytes=found.st_size,
         source=source,
-        modified=found.st_mtime_ns,
-        rows=rows,
-        sampled=sampled,
-        columns=columns,
-        guess=guess,
         created=now,
         changed=now,
+        **content,
     )
-    if kind == "counts":
-        project.counts = new_id("cnt")
-        target = bench.projects.folder(project_id) / f"{project.counts}.safetensors"
-        adopted = await bench.reader.ask("adopt", file=str(path), save_to=str(target))
-        project.rows = adopted["records"]
-        project.num_states = adopted["states"]
-        project.num_actions = adopted["actions"]
     return bench.projects.add(project), True
+
+
+async def _looked_at(bench: Workbench, path: Path) -> dict[str, Any]:
+    """What a project knows of a log that is not counted yet."""
+    looked = await bench.reader.ask("look", file=str(path))
+    return {
+        "columns": msgspec.convert(looked["columns"], list[ColumnView]),
+        "guess": msgspec.convert(looked["guess"], GuessView),
+        "rows": looked["rows"],
+        "sampled": looked["sampled"],
+        "counts": None,
+        "num_states": None,
+        "num_actions": None,
+    }
+
+
+async def _adopted(bench: Workbench, project_id: str, path: Path) -> dict[str, Any]:
+    """What a project knows of a file of counts, which are copied to its folder."""
+    counts_id = new_id("cnt")
+    target = bench.projects.folder(project_id) / f"{counts_id}.safetensors"
+    adopted = await bench.reader.ask("adopt", file=str(path), save_to=str(target))
+    return {
+        "counts": counts_id,
+        "rows": adopted["records"],
+        "num_states": adopted["states"],
+        "num_actions": adopted["actions"],
+    }
 
 
 def add_learner(bench: Workbench, learner: TransferLearner, name: str) -> Project:
