@@ -99,6 +99,23 @@ def test_a_verdict_is_kept_with_its_draft(bench: InProcessBench, counts: str) ->
     assert f"<h1>room, version 1: {draft['name']}</h1>" in page
 
 
+def test_a_verdict_is_not_that_of_the_policy_that_a_draft_has_become(
+    bench: InProcessBench, counts: str
+) -> None:
+    draft = bench.draft(counts)
+    address = f"/v1/drafts/{draft['id']}"
+    bench.call("POST", f"{address}/evaluations", {"samples": 400})
+    assert len(bench.call("GET", address).json()["running"]) == 1
+    headers = {"If-Match": bench.call("GET", address).headers["etag"]}
+    body = {"method": "TL_foresight"}
+    assert bench.call("PATCH", address, body, headers=headers).status_code == 200
+    deadline = time.monotonic() + 50
+    while bench.call("GET", address).json()["running"] and time.monotonic() < deadline:
+        time.sleep(0.1)
+    found = bench.call("GET", address).json()
+    assert (found["running"], found["verdicts"]) == ([], [])
+
+
 def test_another_goal_can_judge(bench: InProcessBench, counts: str) -> None:
     draft = bench.draft(counts)
     body = {"judge": WARM, "samples": 40}

@@ -144,10 +144,16 @@ async def change_draft(call: Call, body: DraftPatch) -> Answer:
         members["method"] = text_of(learner.method_)
         members["sentence"] = learner.goal.describe()
         found = _matching(call)
-        if (goal, members["method"]) != (found.goal, found.method):
+        wanted = msgspec.structs.replace(found, goal=goal, method=members["method"])
+        if not is_same_policy(found, wanted):
             members["verdicts"] = []
             members["deployed"] = []
     return _answer(bench, bench.projects.change(found, bench.clock(), **members))
+
+
+def is_same_policy(one: Draft, two: Draft) -> bool:
+    """Whether two drafts, or one draft at two times, have the same goal and method."""
+    return (one.goal, one.method) == (two.goal, two.method)
 
 
 def _method_for(goal: GoalContent, found: Draft) -> str:
@@ -331,7 +337,7 @@ async def add_version_of_draft(call: Call) -> Answer:
 
     # The draft may have become another policy in the meantime.
     draft = bench.projects.draft(body.draft)
-    if (draft.goal, draft.method) == (found.goal, found.method):
+    if is_same_policy(draft, found):
         deployed = [*draft.deployed, f"{name}@{view.version}"]
         bench.projects.change(draft, bench.clock(), deployed=deployed)
     project = bench.projects.project(found.project)
@@ -367,12 +373,12 @@ async def evaluate_draft(call: Call, body: DraftEvaluationRequest) -> Answer:
     job_id = bench.submit("verdict", arguments, call.who, found.project)
     judge = found.sentence if body.judge is None else Goal.from_dict(body.judge).describe()
     bench.judging[job_id] = (found.id, RunningVerdict(job_id, body.judge))
-    bench.in_background(_keep_verdict(bench, found.id, job_id, judge, body.judge))
+    bench.in_background(_keep_verdict(bench, found, job_id, judge, body.judge))
     return await on_jobs.progress(call, job_id)
 
 
 async def _keep_verdict(
-    bench: Workbench, draft_id: str, job_id: str, judge: str, goal: GoalContent | None
+    bench: Workbench, judged: Draft, job_id: str, judge: str, goal: GoalContent | None
 ) -> None:
     """Add the verdict of a job to those of its draft; too few samples give none."""
     view = await bench.jobs.wait(job_id, on_jobs.LONGEST_JOB)
@@ -383,8 +389,10 @@ async def _keep_verdict(
     if result["samples"] < result["thresholds"]["min_samples"]:
         return
     try:
-        found = bench.projects.draft(draft_id)
+        found = bench.projects.draft(judged.id)
     except Problem:  # deleted in the meantime
+        return
+    if not is_same_policy(found, judged):
         return
     against = result["comparisons"]["logged"]
     deciding = against["deciding"]
