@@ -103,7 +103,9 @@ def test_dates_as_text_are_rows_of_a_policy_with_dates() -> None:
     early, late = learner.predict_proba([{"day": "2024-04-30"}, {"day": "2024-05-01T08:00"}])
     assert early.min() == 0
     assert late.min() > 0
-    with pytest.raises(LabelError, match="'day' is 'soon', which is no number and no date"):
+    (first,) = learner.predict_proba([{"day": "20240430"}])
+    assert first.tolist() == early.tolist()
+    with pytest.raises(LabelError, match="'day' is 'soon', which is neither a date nor a number"):
         learner.predict([{"day": "soon"}])
 
 

@@ -280,7 +280,7 @@ def test_python_takes_dates_as_text() -> None:
     learner.fit(log, features="day", action="did", outcome="result")
     namespace: dict[str, Any] = {}
     exec(compile(to_python(Export.of(learner)), "policy.py", "exec"), namespace)
-    for day in (days[3], "2024-05-04", "2024-05-15T09:30:00", "2024-05-15 09:30"):
+    for day in (days[3], "2024-05-04", "20240515", "2024-05-15T09:30:00", "2024-05-15 09:30"):
         row = {"day": day}
         assert namespace["state"](row) == expected(learner, row)[0]
     with pytest.raises(ValueError, match="soon"):

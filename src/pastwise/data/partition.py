@@ -38,7 +38,7 @@ from pastwise.data.regions import (
     Region,
     Values,
     is_missing,
-    number_or_date,
+    seconds_of,
 )
 from pastwise.data.space import key_of, words_among
 from pastwise.errors import LabelError, ParameterError
@@ -97,7 +97,7 @@ class Feature:
         if isinstance(given, np.generic):
             given = given.item()
         if self.kind == "number":
-            return _number(self.name, given)
+            return _number(self.name, given, self.is_date)
         if self.kind == "boolean":
             return _truth(self.name, given)
         text = key_of(given)
@@ -568,17 +568,19 @@ class Partition:
 # Values of a row.
 
 
-def _number(name: str, value: object) -> float | None:
-    """A value as a number; a date in seconds since 1970."""
+def _number(name: str, value: object, is_date: bool) -> float | None:
+    """A value as a number; a date in seconds since 1970, as text only where dates are expected."""
+    if is_date or not isinstance(value, str):
+        moment = seconds_of(value)
+        if moment is not None:
+            return moment
     try:
         number = float(value)  # type: ignore[arg-type]
     except OverflowError:
         return inf if value > 0 else -inf  # type: ignore[operator]
     except (TypeError, ValueError):
-        moment = number_or_date(value)
-        if moment is None:
-            raise LabelError(f"{name!r} is {value!r}, which is no number and no date") from None
-        return moment
+        kind = "neither a date nor a number" if is_date else "no number"
+        raise LabelError(f"{name!r} is {value!r}, which is {kind}") from None
     return None if isnan(number) else number
 
 

@@ -75,6 +75,8 @@ class Export:
     numeric, boolean : frozenset of str
         Columns that are compared as numbers, and those that are true or false; the others are
         labels.
+    dates : frozenset of str
+        Those of the numeric columns that are dates, in seconds since 1970.
     words : mapping of mappings
         Of columns of text that say true and false: the text for each of these words.
     goal, method, version : str
@@ -87,6 +89,7 @@ class Export:
     required: tuple[str, ...]
     numeric: frozenset[str]
     boolean: frozenset[str]
+    dates: frozenset[str]
     words: Mapping[str, Mapping[str, str]]
     goal: str
     method: str
@@ -129,6 +132,7 @@ class Export:
             required=kinds.required,
             numeric=frozenset(kinds.numeric),
             boolean=frozenset(kinds.boolean),
+            dates=frozenset(kinds.dates),
             words=kinds.words,
             goal=repr(learner.goal),
             method=learner.method_.name,
@@ -173,6 +177,7 @@ class Kinds(NamedTuple):
     required: tuple[str, ...]
     numeric: set[str]
     boolean: set[str]
+    dates: set[str]
     words: dict[str, Mapping[str, str]]
 
 
@@ -190,13 +195,14 @@ def _kinds_of_columns(columns: Columns | None, regions: Mapping[Label, Region]) 
     words: dict[str, Mapping[str, str]] = {name: each for name, each in spelled.items() if each}
     partition = None if columns is None else columns.partition
     if partition is None:
-        return Kinds((), numeric, set(), words)
+        return Kinds((), numeric, set(), set(), words)
     features = [partition.features[place] for place in partition.used]
     required = tuple(feature.name for feature in features if not feature.may_be_missing)
     numeric |= {feature.name for feature in features if feature.kind == "number"}
     boolean = {feature.name for feature in features if feature.kind == "boolean"}
+    dates = {feature.name for feature in features if feature.is_date}
     words |= {feature.name: feature.words for feature in features if feature.words}
-    return Kinds(required, numeric, boolean, words)
+    return Kinds(required, numeric, boolean, dates, words)
 
 
 def _needed(region: Region, columns: Columns | None, required: Sequence[str]) -> Region:

@@ -55,7 +55,7 @@ def _plain(value):
 
 
 def _number(value):
-    """A value as a number; dates, also as text, are seconds since 1970."""
+    """A value as a number; dates are seconds since 1970."""
     value = _plain(value)
     if value is None:
         return None
@@ -71,9 +71,18 @@ def _number(value):
         number = float(value)
     except OverflowError:
         number = float("inf") if value > 0 else float("-inf")
-    except ValueError:
-        return _number(datetime.fromisoformat(value))
     return None if number != number else number
+
+
+def _moment(value):
+    """A date, which may be text, as seconds since 1970."""
+    value = _plain(value)
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            pass
+    return _number(value)
 
 
 def _label(value):
@@ -117,7 +126,9 @@ def to_python(export: Export) -> str:
     reading = []
     for column, name in names.items():
         given = f"row[{column!r}]"
-        if column in export.numeric:
+        if column in export.dates:
+            value = f"_moment({given})"
+        elif column in export.numeric:
             value = f"_number({given})"
         elif column in export.boolean:
             value = f"_truth({given})"
