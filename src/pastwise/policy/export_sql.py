@@ -182,10 +182,11 @@ def number_literal(number: float) -> str:
 def table_name(table: str) -> str:
     """The name of a table, part by part; see `to_sql`.
 
-    >>> table_name("main.rows"), table_name('main."my.rows"'), table_name("rows.parquet")
-    ('"main"."rows"', '"main"."my.rows"', '"rows.parquet"')
+    >>> table_name("main.rows"), table_name('main."my.rows"'), table_name("rows.csv.gz")
+    ('"main"."rows"', '"main"."my.rows"', '"rows.csv.gz"')
     """
-    is_file = table.lower().endswith(tuple(chain.from_iterable(FILE_KINDS.values())))
+    endings = tuple(chain.from_iterable(FILE_KINDS.values()))
+    is_file = table.lower().removesuffix(".gz").endswith(endings)
     if is_file or not QUALIFIED_NAME.fullmatch(table):
         return identifier(table)
     parts = re.findall(NAME, table)
