@@ -17,7 +17,12 @@ import pyarrow as pa
 import pytest
 
 from pastwise import Goal, TransferLearner, TransitionCounts, count_transitions, load, validate_log
-from pastwise.errors import LogError, MissingDependencyError, ParameterError
+from pastwise.errors import (
+    LogError,
+    MissingDependencyError,
+    ParameterError,
+    UnknownColumnError,
+)
 from pastwise.logs import files
 
 COLUMNS: dict[str, Any] = {"state": "s", "action": "a", "next_state": "n"}
@@ -95,6 +100,9 @@ def test_whole_numbers_as_names_of_columns() -> None:
     counts = count_transitions(frame, state=0, action=1, next_state=2, episode=0, time=3)
     assert counts == count_transitions({str(i): [*frame[i]] for i in frame}, "0", "1", "2")
     assert count_transitions({i: [*frame[i]] for i in frame}, 0, 1, 2) == counts
+    pairs = pd.DataFrame({("s", 1): [1], ("a", 1): [2], ("n", 1): [3]})
+    with pytest.raises(UnknownColumnError, match="the log has no column 's'"):
+        count_transitions(pairs, "s", "a", "n")
     cut = count_transitions(np.array([[1.5, 0, 2.5]] * 3), 0, 1, 2, bins={0: [2]})
     assert cut.states.labels == ("< 2", ">= 2")
 

@@ -86,7 +86,10 @@ def _opened(table: Any, columns: Columns, numbered: bool) -> nw.LazyFrame[Any]:
 
 @contextmanager
 def log_errors(table: Any) -> Iterator[None]:
-    """Turn an error of an engine into a `LogError` of one line that names the log."""
+    """Turn an error of an engine into a `LogError` of one line that names the log.
+
+    Errors about standard input name it in place of the file that it was written to.
+    """
     name = _name_of(table)
     try:
         with engine_errors(name):
@@ -368,10 +371,10 @@ def _arrow_table(table: Any, columns: Columns) -> pa.Table:
     for name in names:
         with arrow_errors(f"the column {name!r}"):
             if isinstance(table, dict):
-                arrays[name] = pa.table({name: table[name]}).column(0)
+                column = pa.table({str(name): table[name]})
             else:
                 column = pa.Table.from_pandas(table[[name]], preserve_index=False)
-                arrays[name] = column.column(0)
+            arrays[str(name)] = column.column(0)
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         shown_lengths = [f"{name!r} has {length:,} values" for name, length in lengths.items()]
