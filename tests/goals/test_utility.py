@@ -94,6 +94,7 @@ GOALS = {
     "a state and actions": Goal(prefer="a", prefer_actions="left"),
     "the end and actions": Goal(prefer="c", prefer_actions="left"),
     "a reward": Goal(reward={"a": -3, "b": 1, "c": 5}),
+    "a reward of actions": Goal(reward={"a": {"left": 2.0, "right": -1.0}}),
     "the same reward for every step": Goal(reward={"a": -2, "b": -2, "c": -2}),
     "any action": Goal(prefer_actions={"left": 1, "right": 1}),
     "any state": Goal(prefer=["a", "b", "c"]),

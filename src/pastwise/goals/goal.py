@@ -80,8 +80,9 @@ class Goal:
     table : next states with probabilities, or nested by state and action
         The whole ideal transition model. What is not named has probability 0: it is forbidden.
     prefer_actions, action_floor
-        The same as ``prefer`` and ``floor`` for actions; without them all actions are equal. Next
-        to states, name every action for a mild preference; rules are judged by the states alone.
+        The same as ``prefer`` and ``floor`` for actions; without them all actions are equal. If
+        you prefer states as well, name every action to make the preference mild; an evaluation
+        then judges by the states alone.
     forbid : pairs (state, action)
         Actions that must not be taken in a state, which may be given by a condition; None for
         every state.

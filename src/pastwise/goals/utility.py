@@ -154,7 +154,7 @@ class Utility:
             is_of_actions = ideal.normalised and ideal.score.ndim > 1
             if is_of_actions and stops_at_end:
                 next_state_part = next_state_part + ideal.score.max() / unit
-            is_measure = is_of_actions or not action_part.any()
+            is_measure = is_of_actions or not ideal.normalised or not action_part.any()
 
         # What an epoch after the end of an episode still collects.
         after_end = np.zeros(len(terminal))
