@@ -516,9 +516,10 @@ def _parse_parameters(texts: Iterable[str]) -> dict[str, float]:
 
 def _parse_value(name: str, text: str) -> float:
     """A whole number, a number, or a truth value."""
-    truth = {"true": True, "false": False}
-    if text.lower() in truth:
-        return truth[text.lower()]
+    from pastwise.methods.registry import TRUTH_VALUES
+
+    if text.lower() in TRUTH_VALUES:
+        return TRUTH_VALUES[text.lower()]
     try:
         number = float(text)
     except ValueError:
