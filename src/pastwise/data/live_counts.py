@@ -13,7 +13,7 @@ from numbers import Real
 import numpy as np
 
 from pastwise.data.counts import TransitionCounts
-from pastwise.errors import ParameterError
+from pastwise.errors import ParameterError, shown
 
 MAX_REWARD = 1e140
 """Largest reward of a new record: the squares of 2^63 such rewards can still be added up."""
@@ -119,5 +119,5 @@ def require_reward(reward: float | None, has_rewards: bool) -> None:
     if not isinstance(reward, Real) or not abs(reward) <= MAX_REWARD:
         raise ParameterError(
             f"a reward must be a finite number from {-MAX_REWARD:g} to {MAX_REWARD:g}, "
-            f"not {reward!r}"
+            f"not {shown(reward)}"
         )
