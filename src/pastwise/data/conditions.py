@@ -251,8 +251,9 @@ class Comparison(Condition):
         if self.operator in ORDER:
             return None
         for literal in self.literals:
-            has_other_texts = not isinstance(literal, (str, bool))  # numbers have
-            if has_other_texts or not any(_is_equal(value, literal) for value in values.values):
+            # A number may be written in other ways, such as 5 and 5.0.
+            is_number = not isinstance(literal, (str, bool))
+            if is_number or not any(_is_equal(value, literal) for value in values.values):
                 return None
         return self.operator in ("!=", "not in")
 

@@ -381,8 +381,8 @@ class Space:
         This is the larger space, in its order, if it has all labels of the other; otherwise all
         labels, sorted. A label that is text in one space and a number or boolean in the other,
         such as ``"1"`` and ``1``, is one label with one key: the text. So are two spellings of one
-        value, unless one of the spaces tells them apart. Where a third space does so, it depends on
-        the order of the unions whether labels of the first two were one before.
+        value, unless one of the spaces tells them apart. If a third space does so, the result
+        depends on the order in which the three are united.
         """
         if self.fields != other.fields:
             raise ParameterError(

@@ -96,7 +96,7 @@ export class LogModel {
   });
   /** Whether the log cannot be read by the mapping; a service that is away says nothing on that. */
   isRefused: boolean = $derived(this.problem !== null && this.problem.status === 422);
-  /** Why no rows can be read, by any mapping: the file is gone or another one. */
+  /** Why no rows can be read by any mapping, as where the file is gone or another one. */
   unreadable: Problem | null = $derived.by(() => {
     return this.page.problem?.status === 422 ? this.page.problem : null;
   });
