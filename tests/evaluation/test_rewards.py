@@ -196,6 +196,14 @@ def test_dependence_within_episodes_shows_in_rewards() -> None:
 # Bad input.
 
 
+def test_one_episode_is_enough() -> None:
+    """One of the halves of its log, which rules are learned and judged on, has no records."""
+    learner = TransferLearner(MAXIMISE).fit(panel(effect=1.0, people=1), **PANEL)
+    found = learner.evaluate(samples=200, seed=1)
+    interval = found.values["new"]
+    assert np.isfinite([interval.low, interval.high]).all()
+
+
 def test_a_log_without_rewards_cannot_be_maximised() -> None:
     log = {"s": ["u", "v"], "a": ["x", "y"], "n": ["v", "u"]}
     with pytest.raises(GoalError, match="reward="):

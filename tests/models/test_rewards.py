@@ -138,6 +138,14 @@ def test_a_single_record_is_enough() -> None:
         assert posterior.table == pytest.approx(3.0)
 
 
+def test_a_log_without_records_tells_no_cells_apart() -> None:
+    counts = TransitionCounts.from_records([], [], [], STATES, ACTIONS, reward=[])
+    posterior = RewardPosterior.of(counts)
+    assert not posterior.mean.any()
+    samples = posterior.sample(5, np.random.default_rng(0))
+    assert not samples.any()
+
+
 def test_counts_without_rewards_are_refused() -> None:
     counts = TransitionCounts.from_records([0], [0], [1], STATES, ACTIONS)
     with pytest.raises(ParameterError, match="no rewards"):

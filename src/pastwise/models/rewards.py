@@ -18,7 +18,8 @@ groups about the mean of all,
 
 with :math:`v_c`, the variance of the noise divided by the number of records. The posterior is
 normal. Its variances are estimated from the log by moments; :math:`\tau^2` is at least the usual
-:math:`v_c`, so that the mean of a usual cell is moved by half of its distance at most.
+:math:`v_c`, so that the mean of a usual cell is moved by half of its distance at most. A log
+without records tells no two cells apart: all means are 0.
 """
 
 from __future__ import annotations
@@ -185,6 +186,8 @@ class _Cells:
     def total_variance(self) -> float:
         """Variance of the rewards of all cells together."""
         weight = float(self.weight.sum())
+        if weight == 0:
+            return 0.0
         mean = float(self.reward.sum()) / weight
         variance = float(self.reward_squared.sum()) / weight - mean**2
         return max(variance, 0.0)
@@ -284,6 +287,8 @@ def _shrunk_groups(mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, 
 
     # The mean of all groups, and their variance about it.
     number = int(is_seen.sum())
+    if number == 0:
+        return own_mean[:, None], own_variance[:, None]
     overall = float(own_mean[is_seen].mean())
     between = 0.0
     if number >= 2:
