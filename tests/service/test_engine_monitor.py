@@ -43,6 +43,21 @@ async def test_an_alarm_switches_to_shadow_and_is_kept(tmp_path: Path) -> None:
         assert (await bench.engine.replay(ROOM)).equal
 
 
+async def test_the_test_starts_again_without_a_decision_in_shadow(tmp_path: Path) -> None:
+    async with room_engine(tmp_path) as bench:
+        for count in (1, 2):
+            await report_cold(bench)
+            await bench.change(mode="live")
+            assert bench.kinds().count("alarm") == count
+            await bench.decide("mild")
+            assert not bench.engine.policy(ROOM).alarm
+        before = await view(bench)
+        bench.engine.store.close()  # as if it were killed: no last snapshot
+
+    async with opened(tmp_path, bench.clock) as again:
+        assert await view(again) == before
+
+
 async def test_an_alarm_changes_nothing_where_the_settings_say_so(tmp_path: Path) -> None:
     async with room_engine(tmp_path, on_alarm="none") as bench:
         await report_cold(bench)

@@ -343,6 +343,10 @@ class PolicyMonitor:
             observed, expected = frequencies.get(name, (0, 0.0))
             frequencies[name] = (observed + (name == action), expected + probability)
 
+    def went_shadow(self) -> None:
+        """The policy was switched to shadow, whether or not it decides there."""
+        self._kept.last_mode = "shadow"
+
     def observed(
         self, state: str, action: str, next_state: str, reward: float | None, at: int
     ) -> bool:

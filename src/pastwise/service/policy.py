@@ -319,7 +319,10 @@ class ServedPolicy:
         if version is not None:
             _require_possible(settings, version)
 
-        # The outgoing version is kept as it is now, to be continued some day.
+        # Both versions see the change; the outgoing one is kept, to be continued some day.
+        for each in (self.version, version):
+            if each is not None:
+                each.settings_changed(after)
         writes: list[Write] = []
         if settings.version != self.settings.version:
             event = self.event("version", None, {"from": before["version"], **after}, now)

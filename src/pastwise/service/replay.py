@@ -126,6 +126,9 @@ def apply(policy: str, version: ServedVersion, item: HistoryItem) -> bool:
 
     What concerns another version changes nothing.
     """
+    if item.kind in ("settings", "version"):
+        version.settings_changed(json.loads(item.body or "{}"))
+        return False
     if item.version != version.number:
         return False
     if item.kind == "decision":

@@ -9,7 +9,7 @@ number of a decision follows from the seed and from the decision's place in the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -341,6 +341,11 @@ class ServedVersion:
             state = situation.key if situation.is_known else UNSEEN
             weak = situation.support.weak
             self.monitor.decided(state, chosen.action, chosen.rule, mode, weak)
+
+    def settings_changed(self, after: Mapping[str, object]) -> None:
+        """Let the monitor see that settings of the policy were changed to these."""
+        if self.monitor is not None and after.get("mode") == "shadow":
+            self.monitor.went_shadow()
 
     def observed(
         self, state: str, action: str, next_state: str, reward: float | None, at: int
