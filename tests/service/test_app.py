@@ -125,6 +125,16 @@ def test_impossible_numbers_of_versions_are_refused(service: InProcess, number: 
         assert slug_of(service.call("POST", f"{POLICY}/{path}", body)) == "invalid-value"
 
 
+def test_a_line_break_at_the_end_belongs_to_a_text(service: InProcess) -> None:
+    """An `on_unseen` that is almost "refuse" must not answer by the prior."""
+    change = service.call("PATCH", POLICY, {"on_unseen": "refuse\n"}, headers={"If-Match": "*"})
+    assert slug_of(change) == "invalid-value"
+    token = {"name": "x", "roles": ["read"], "policies": [f"{ROOM}\n"]}
+    assert slug_of(service.call("POST", "/v1/tokens", token)) == "invalid-value"
+    seed = f"{POLICY}/versions?seed={'0' * 32}%0A"
+    assert slug_of(service.call("POST", seed, content=room_file())) == "invalid-value"
+
+
 def test_taken_and_cancelled(service: InProcess) -> None:
     path = f"/v1/decisions/{service.decide()['decision_id']}"
     taken = service.call("POST", f"{path}/taken", {"action": "vent", "by": "operator"})

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from pastwise.service.types import STORABLE, DecisionStatus, Request, Text
+from pastwise.service.types import END, STORABLE, DecisionStatus, Request, Text
 
 Limit = Annotated[int, Meta(ge=1, le=500)]
 Time = Annotated[str, Meta(max_length=64, description="RFC 3339, such as 2026-11-01T21:00:00Z.")]
@@ -77,7 +77,7 @@ class VersionQuery(Request):
 
     note: Annotated[str, Meta(max_length=1000, pattern=STORABLE)] = ""
     despite: Annotated[str, Meta(max_length=1000)] = ""
-    seed: Annotated[str, Meta(pattern="^[0-9a-f]{32}$")] | None = None
+    seed: Annotated[str, Meta(pattern=f"^[0-9a-f]{{32}}{END}")] | None = None
 
 
 class UploadQuery(Request):

@@ -12,7 +12,10 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-NAME = "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+END = r"$(?!\n)"
+"""The end of a text in a pattern: in Python, ``$`` alone also comes before a last line break."""
+
+NAME = f"^[A-Za-z0-9][A-Za-z0-9._-]{{0,99}}{END}"
 Name = Annotated[str, Meta(pattern=NAME, description="Name of a policy.")]
 
 STORABLE = r"^[^\x00]*$"
@@ -29,7 +32,7 @@ Mode = Literal["shadow", "live", "paused"]
 LearnDelay = Literal["none", "window"]
 OnAlarm = Literal["shadow", "none"]
 Labels = Literal["closed", "open"]
-OnUnseen = Annotated[str, Meta(pattern="^(refuse|prior|action:.{1,1024})$")]
+OnUnseen = Annotated[str, Meta(pattern=f"^(refuse|prior|action:.{{1,1024}}){END}")]
 Due = Annotated[float, Meta(gt=0, le=3.2e8, description="Seconds; at most ten years.")]
 Floor = Annotated[float, Meta(ge=0, le=1)]
 Days = Annotated[int, Meta(ge=1, le=36_500)]
