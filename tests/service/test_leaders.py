@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,16 +41,46 @@ def test_the_other_process_names_the_leader_and_takes_over(
             token = first.token("decide")
 
         # The first has ended, so the second leads, with all that the first had.
-        until = time.monotonic() + 20
-        while second.call("POST", f"{POLICY}/decide", {"state": "cold"}).status_code == 503:
-            assert time.monotonic() < until
-            time.sleep(0.1)
+        wait_for(
+            lambda: second.call("POST", f"{POLICY}/decide", {"state": "cold"}).status_code == 201
+        )
         path = f"/v1/decisions/{decision['decision_id']}"
         outcome = second.call("POST", f"{path}/outcome", {"next_state": "mild"})
         assert outcome.json()["status"] == "learned"
         second.run(second.service.refresh_tokens())
         answer = second.call("POST", f"{POLICY}/decide", {"state": "cold"}, token=token)
         assert answer.status_code == 201
+
+
+def test_a_standby_takes_over_after_the_database_was_restarted(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    database = postgres.url()
+    with InProcess(tmp_path / "b", database=database) as second:
+        with InProcess(tmp_path / "a", database=database) as first:
+            first.with_policy()
+            second.run(second.service.engine.sweep())
+            postgres.stop()
+            postgres.start()
+        wait_for(lambda: second.call("GET", POLICY).status_code == 200)
+        assert second.call("POST", f"{POLICY}/decide", {"state": "cold"}).status_code == 201
+        wait_for(lambda: second.call("GET", "/readyz").status_code == 200)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/v1/tokens", {"name": "x", "roles": ["read"]}),
+        ("PUT", "/v1/policies/new", {}),
+    ],
+)
+def test_a_service_without_policies_finds_the_restarted_database(
+    postgres: PostgresServer, tmp_path: Path, method: str, path: str, body: dict[str, Any]
+) -> None:
+    with InProcess(tmp_path, database=postgres.url()) as service:
+        postgres.stop()
+        postgres.start()
+        wait_for(lambda: service.call(method, path, body).status_code == 201)
 
 
 def test_each_process_has_a_folder_of_its_own(postgres: PostgresServer, tmp_path: Path) -> None:
@@ -61,3 +93,11 @@ def test_each_process_has_a_folder_of_its_own(postgres: PostgresServer, tmp_path
         pass
     with InProcess(tmp_path, database=database) as service:
         assert service.call("GET", "/readyz").status_code == 200
+
+
+def wait_for(is_true: Callable[[], bool], patience: float = 20.0) -> None:
+    """Wait for something that must happen."""
+    until = time.monotonic() + patience
+    while not is_true():
+        assert time.monotonic() < until
+        time.sleep(0.1)

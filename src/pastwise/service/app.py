@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any, Literal, ParamSpec, TypeVar
 
-from pastwise.errors import FileError, StoreError
+from pastwise.errors import FileError
 from pastwise.service import uploads
 from pastwise.service.calls import Call, Operation
 from pastwise.service.core import wall_clock_ms
@@ -169,7 +169,7 @@ class Service:
         await self.stop_jobs()
         if self._background:
             await asyncio.wait(self._background, timeout=1.0)
-        with suppress(StoreError):  # a time of use is not needed for anything
+        with suppress(Problem):  # a time of use is not needed for anything
             await self._note_use()
         await self.engine.stop()
         if self._lock is not None:
@@ -255,7 +255,7 @@ class Service:
         self.tokens.used = {}
         if used:
             writes = [UseToken(at, token_id) for token_id, at in used.items()]
-            await asyncio.wrap_future(self.store.submit(writes))
+            await self.engine.write(writes)
 
     # Looking at it
 

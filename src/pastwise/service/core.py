@@ -1,17 +1,19 @@
 """The core of the engine: policies in memory, changes on their way to the store, and recovery.
 
-If a commit fails, memory is ahead of the store. The core then refuses everything, reloads all
-policies from the store as soon as it can be written again, and goes on.
+If a commit fails, memory is ahead of the store; if the session that writes is lost, so are the
+policies that it led. The core then refuses everything, reloads all policies from the store as soon
+as it can be written again, and goes on.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
+from pastwise.errors import StoreError
 from pastwise.service.changes import Change
 from pastwise.service.commits import Commits, Ticket
 from pastwise.service.meter import Meter
@@ -20,7 +22,7 @@ from pastwise.service.policy import ServedPolicy
 from pastwise.service.problems import Problem, problem_of
 from pastwise.service.replay import load_policy, load_version
 from pastwise.service.store.base import Store
-from pastwise.service.store.rows import AuditRow, Insert, PolicyRow
+from pastwise.service.store.rows import AuditRow, Insert, PolicyRow, Write
 from pastwise.service.versions import ServedVersion
 
 Answer = TypeVar("Answer")
@@ -94,7 +96,7 @@ class Core:
         self._policies: dict[str, ServedPolicy] = {}
         self._led_elsewhere: dict[str, PolicyRow] = {}
         self._labels: dict[tuple[str, int], ServedVersion] = {}
-        self._commits = Commits(store, self._commit_failed)
+        self._commits = Commits(store, self._store_failed)
         self._refusal: Refusal | None = Refusal("starting")
         self._recovery: asyncio.Task[None] | None = None
 
@@ -144,7 +146,7 @@ class Core:
         for row in await asyncio.to_thread(self.store.policies):
             if row.policy in self._policies:
                 continue
-            policy = await asyncio.to_thread(self._load, row)
+            policy = await self._leading(self._load, row)
             if policy is None:
                 self._led_elsewhere[row.policy] = row
             elif self._refusal is None:
@@ -162,7 +164,14 @@ class Core:
         self._meter.loaded(row.policy, time.perf_counter() - begin)
         return policy
 
-    def _commit_failed(self, error: Exception) -> Problem:
+    async def _leading(self, work: Callable[..., Found], *arguments: object) -> Found:
+        """Do something in a thread that may begin to lead a policy."""
+        try:
+            return await asyncio.to_thread(work, *arguments)
+        except StoreError as error:
+            raise self._store_failed(error) from error
+
+    def _store_failed(self, error: Exception) -> Problem:
         """Refuse everything until memory and store agree again."""
         problem = problem_of(error)
         if self._refusal is None:
@@ -232,6 +241,11 @@ class Core:
         return version
 
     # Changing.
+
+    async def write(self, writes: Sequence[Write]) -> None:
+        """Commit what concerns no policy, such as tokens."""
+        self._require_ready()
+        await self._commits.submit(writes)
 
     async def _commit(
         self, policy: ServedPolicy, change: Change[Answer], ticket: Ticket | None = None

@@ -36,7 +36,7 @@ class Deployment(Core):
         with await self._commits.reserve(("policy", name)) as ticket:
             if await self._read(self.store.policy, name) is not None:
                 raise Problem("name-taken", f"there is a policy {name!r} already")
-            if not await asyncio.to_thread(self.store.lead, name):
+            if not await self._leading(self.store.lead, name):
                 detail = f"another process makes the policy {name!r}"
                 raise Problem("not-leader", detail, extra={"policy": name})
             now = self._clock()

@@ -106,7 +106,7 @@ async def create_token(call: Call, body: TokenRequest) -> Answer:
     view = view_of(row)
     after = json.dumps({"name": view.name, "roles": view.roles, "policies": view.policies})
     audit = AuditRow(0, now, call.who, "token-made", row.id, None, after)
-    await asyncio.wrap_future(service.store.submit([Insert(row), Insert(audit)]))
+    await service.engine.write([Insert(row), Insert(audit)])
     await service.refresh_tokens()
 
     members = {name: getattr(view, name) for name in view.__struct_fields__}
@@ -124,7 +124,7 @@ async def delete_token(call: Call) -> Answer:
         raise Problem("not-found", f"There is no token {token_id[:50]!r}.")
     before = json.dumps({"name": row.name, "roles": json.loads(row.roles)})
     audit = AuditRow(0, service.clock(), call.who, "token-deleted", row.id, before, None)
-    await asyncio.wrap_future(service.store.submit([DeleteToken(row.id), Insert(audit)]))
+    await service.engine.write([DeleteToken(row.id), Insert(audit)])
     await service.refresh_tokens()
     return Answer(b"", 204)
 
