@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -64,6 +65,16 @@ def test_cells_of_a_table_are_no_formulas(service: InProcess) -> None:
     assert answer.headers["content-type"].startswith("text/csv")
     assert "=e0" in answer.text
     assert ",=e0" not in answer.text
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_an_export_that_fails_is_no_file(
+    service: InProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(service.service, "store_address", str(tmp_path / "nothing"))
+    answer = service.call("GET", f"{POLICY}/decisions.{kind}")
+    assert answer.status_code == 503
+    assert slug_of(answer) == "store-unavailable"
 
 
 def test_evaluation_on_own_decisions_and_on_a_log(service: InProcess) -> None:

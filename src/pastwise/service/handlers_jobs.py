@@ -167,11 +167,19 @@ async def _export(call: Call, kind: str, media_type: str) -> Answer | Response:
     jobs = call.service.jobs
     job_id = jobs.submit("export", arguments, call.who)
     view = await jobs.wait(job_id, LONGEST_WAIT)
+    if view.problem is not None:
+        raise _failure(view.problem)
     path = jobs.file(job_id)
     if path is None:
         return Answer(view, 202, ((b"location", f"/v1/jobs/{job_id}".encode()),))
     name = f"{call.params['policy']}-{path.name}"
     return FileResponse(path, media_type=media_type, filename=name)
+
+
+def _failure(problem: dict[str, object]) -> Problem:
+    """The problem of a job as the one of the request that waited for it."""
+    slug = str(problem["type"]).rpartition("/")[2]
+    return Problem(slug, str(problem.get("detail", "")))
 
 
 # Looking at jobs
