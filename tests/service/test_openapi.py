@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,7 +15,7 @@ from pastwise.service.calls import Operation
 from pastwise.service.openapi import openapi_document
 from pastwise.service.problems import PROBLEMS
 from pastwise.service.routes import OPERATIONS
-from tests.helpers.services import ROOM, InProcess
+from tests.helpers.services import ROOM, InProcess, slug_of
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +106,66 @@ def test_answers_have_the_described_members(
     schema = described["content"]["application/json"]["schema"]
     known, required = members(document, schema)
     assert required <= set(answer.json()) <= known
+
+
+KEY = {"Idempotency-Key": "once"}
+WAIT = {"Prefer": "wait=60"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "headers", "status"),
+    [
+        ("POST", "/v1/policies/{policy}/decide", {"state": "cold"}, KEY, 201),
+        ("POST", "/v1/policies/{policy}/decide", {"state": "cold"}, KEY, 200),
+        ("POST", "/v1/policies/{policy}/decide", {"state": "cold", "dry_run": True}, {}, 200),
+        ("POST", "/v1/policies/{policy}/decide", {"state": {"a": [1]}}, {}, 422),
+        ("POST", "/v1/policies/{policy}/decide", {"state": {"a": 1}}, {}, 422),
+        ("POST", "/v1/policies/{policy}/decide", {"state": "cold"}, {"Idempotency-Key": ""}, 400),
+        ("POST", "/v1/policies/{policy}/replay", {}, WAIT, 200),
+        ("POST", "/v1/policies/{policy}/replay", {}, {}, 202),
+        ("PATCH", "/v1/policies/{policy}", {"on_unseen": "action:x"}, {"If-Match": "*"}, 422),
+        ("GET", "/v1/policies/{policy}/decisions?limit=0", None, {}, 422),
+        ("GET", "/v1/policies/{policy}/decisions?cursor=x", None, {}, 422),
+        ("GET", "/v1/policies/{policy}/monitor?by=week", None, {}, 422),
+        ("GET", "/v1/policies/{policy}/rule?state={{", None, {}, 422),
+        ("GET", "/v1/policies/{policy}/rule?state=off", None, {}, 422),
+        ("GET", "/v1/policies/{policy}/decisions.csv?since=x", None, {}, 422),
+        ("GET", "/v1/audit?x=1", None, {}, 422),
+    ],
+)
+def test_statuses_and_problems_are_described(
+    service: InProcess,
+    document: dict[str, Any],
+    method: str,
+    path: str,
+    body: Any,
+    headers: dict[str, str],
+    status: int,
+) -> None:
+    answer = service.call(method, path.format(policy=ROOM), body, headers=headers)
+    assert answer.status_code == status
+    require_described(document, method, path.partition("?")[0], answer)
+
+
+@pytest.mark.parametrize("route", ["decide", "decide-many", "replay", "learn", "evaluations"])
+def test_a_policy_without_a_version_is_described(
+    service: InProcess, document: dict[str, Any], route: str
+) -> None:
+    service.call("PUT", "/v1/policies/empty", {})
+    body = {"decide": {"state": "x"}, "decide-many": {"items": [{"state": "x"}]}}.get(route, {})
+    answer = service.call("POST", f"/v1/policies/empty/{route}", body)
+    assert slug_of(answer) == "no-version"
+    require_described(document, "POST", f"/v1/policies/{{policy}}/{route}", answer)
+
+
+def require_described(
+    document: dict[str, Any], method: str, path: str, answer: httpx.Response
+) -> None:
+    """The status, the type and the slug of an answer must be in the document."""
+    described = document["paths"][path][method.lower()]["responses"][str(answer.status_code)]
+    assert answer.headers["content-type"] in described["content"]
+    if answer.status_code >= 400:
+        assert slug_of(answer) in described["description"].split(", ")
 
 
 def test_a_request_is_described_as_it_is_parsed(

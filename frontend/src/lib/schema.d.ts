@@ -961,14 +961,6 @@ export interface components {
             until: string | null;
         };
         /**
-         * ReplayRequest
-         * @description Replay up to an event; to the last one by default.
-         */
-        ReplayRequest: {
-            /** @default null */
-            to_seq: number | null;
-        };
-        /**
          * JobView
          * @description Work in a process of its own.
          */
@@ -1005,6 +997,14 @@ export interface components {
             done: number;
             /** @default null */
             of: number | null;
+        };
+        /**
+         * ReplayRequest
+         * @description Replay up to an event; to the last one by default.
+         */
+        ReplayRequest: {
+            /** @default null */
+            to_seq: number | null;
         };
         /**
          * EvaluationRequest

@@ -69,6 +69,8 @@ class Operation(NamedTuple):
         The type of the query's parameters.
     answer : type or str
         The type of the JSON answer, or the media type of another one.
+    later : type, optional
+        The type of the answer 202 where the usual one takes too long.
     is_policy_bound : bool
         Whether a token that is bound to policies may use it: the address names a policy, or the
         handler checks by itself.
@@ -87,6 +89,7 @@ class Operation(NamedTuple):
     is_policy_bound: bool = True
     problems: tuple[str, ...] = ()
     or_json: type | None = None
+    later: type | None = None
 
 
 class Call:

@@ -204,7 +204,16 @@ OPERATIONS = (
         body=DecideRequest,
         answer=DecisionView,
         status=201,
-        problems=("unknown-label", "after-terminal", "idempotency-key-reused", "paused"),
+        problems=(
+            "unknown-label",
+            "invalid-label",
+            "after-terminal",
+            "idempotency-key-reused",
+            "no-version",
+            "not-leader",
+            "paused",
+            "disk-full",
+        ),
     ),
     Operation(
         "POST",
@@ -215,7 +224,15 @@ OPERATIONS = (
         rate="outcome",
         body=OutcomeRequest,
         answer=OutcomeView,
-        problems=("outcome-conflict", "decision-cancelled", "gone", "unknown-label"),
+        problems=(
+            "outcome-conflict",
+            "decision-cancelled",
+            "gone",
+            "unknown-label",
+            "invalid-label",
+            "not-leader",
+            "disk-full",
+        ),
     ),
     Operation(
         "POST",
@@ -226,7 +243,7 @@ OPERATIONS = (
         rate="decide",
         body=DecideManyRequest,
         answer=ManyDecisions,
-        problems=("idempotency-key-reused", "paused"),
+        problems=("idempotency-key-reused", "no-version", "not-leader", "paused", "disk-full"),
     ),
     Operation(
         "POST",
@@ -237,7 +254,7 @@ OPERATIONS = (
         rate="outcome",
         body=TakenRequest,
         answer=DecisionDetail,
-        problems=("decision-closed", "decision-cancelled", "unknown-label"),
+        problems=("decision-closed", "decision-cancelled", "unknown-label", "gone", "disk-full"),
     ),
     Operation(
         "POST",
@@ -247,7 +264,7 @@ OPERATIONS = (
         role="outcome",
         rate="outcome",
         answer=DecisionDetail,
-        problems=("decision-closed",),
+        problems=("decision-closed", "gone", "disk-full"),
     ),
     Operation("GET", DECISION, decision, "Look up a decision.", answer=DecisionDetail),
     Operation(

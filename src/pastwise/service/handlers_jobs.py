@@ -245,7 +245,8 @@ OPERATIONS = (
         "Export decisions as a log that `pastwise learn` reads.",
         query=PeriodQuery,
         answer=PARQUET,
-        problems=("too-many-jobs",),
+        later=JobView,
+        problems=("too-many-jobs", "job-over-time", "job-died", "disk-full"),
     ),
     Operation(
         "GET",
@@ -254,7 +255,8 @@ OPERATIONS = (
         "Export decisions as a table for a spreadsheet.",
         query=PeriodQuery,
         answer=CSV,
-        problems=("too-many-jobs",),
+        later=JobView,
+        problems=("too-many-jobs", "job-over-time", "job-died", "disk-full"),
     ),
     Operation(
         "POST",
@@ -266,7 +268,7 @@ OPERATIONS = (
         body=ReplayRequest,
         answer=JobView,
         status=202,
-        problems=("too-many-jobs",),
+        problems=("too-many-jobs", "no-version"),
     ),
     Operation(
         "POST",
@@ -278,7 +280,7 @@ OPERATIONS = (
         body=EvaluationRequest,
         answer=JobView,
         status=202,
-        problems=("too-many-jobs", "nothing-to-learn"),
+        problems=("too-many-jobs", "no-version", "nothing-to-learn"),
     ),
     Operation(
         "POST",
@@ -290,7 +292,7 @@ OPERATIONS = (
         body=LearnRequest,
         answer=JobView,
         status=202,
-        problems=("too-many-jobs", "nothing-to-learn"),
+        problems=("too-many-jobs", "no-version", "nothing-to-learn"),
     ),
     Operation(
         "GET",

@@ -219,7 +219,7 @@ OPERATIONS = (
         body=PolicySettings,
         answer=PolicyView,
         status=201,
-        problems=("name-taken",),
+        problems=("name-taken", "no-version", "disk-full"),
     ),
     Operation(
         "PATCH",
@@ -230,7 +230,7 @@ OPERATIONS = (
         rate="write",
         body=SettingsPatch,
         answer=PolicyView,
-        problems=("stale", "precondition-required"),
+        problems=("stale", "precondition-required", "unknown-label", "disk-full"),
     ),
     Operation(
         "POST",
@@ -253,7 +253,7 @@ OPERATIONS = (
         query=VersionQuery,
         answer=VersionView,
         status=201,
-        problems=("policy-file-refused", "too-large"),
+        problems=("policy-file-refused", "too-large", "disk-full"),
     ),
     Operation(
         "GET",
@@ -284,7 +284,7 @@ OPERATIONS = (
         "Look up what the policy would do in a state; no decision is made.",
         query=StateQuery,
         answer=RuleView,
-        problems=("unknown-label", "no-version"),
+        problems=("unknown-label", "invalid-label", "after-terminal", "no-version"),
     ),
     Operation(
         "GET",

@@ -16,8 +16,22 @@ Schema = dict[str, Any]
 
 _PARAMETER = re.compile(r"\{(\w+)\}")
 
-COMMON = ("token-missing", "token-invalid", "role-missing", "rate-limited", "starting", "stopping")
+COMMON = (
+    "token-missing",
+    "token-invalid",
+    "role-missing",
+    "rate-limited",
+    "starting",
+    "stopping",
+    "store-unavailable",
+)
 """Problems of everything that needs a token."""
+
+QUERY = ("malformed", "invalid-value", "unknown-member")
+"""Problems of everything that has parameters in its query."""
+
+BODY = (*QUERY, "too-slow", "too-large", "unsupported-kind")
+"""Problems of everything that has a body."""
 
 
 class ProblemView(msgspec.Struct):
@@ -75,7 +89,13 @@ def openapi_document(operations: Sequence[Operation], also: Sequence[type] = ())
 
 def _types(operation: Operation) -> list[Any]:
     """Types that an operation parses or answers."""
-    kinds = [operation.query, operation.body, operation.or_json, operation.answer]
+    kinds = [
+        operation.query,
+        operation.body,
+        operation.or_json,
+        operation.answer,
+        operation.later,
+    ]
     return [kind for kind in kinds if kind is not None and not isinstance(kind, str)]
 
 
@@ -135,26 +155,42 @@ def _parameters(
 
 
 def _responses(operation: Operation, schema_of: dict[Any, Schema]) -> Schema:
-    """The answer, and the problems by status."""
+    """The answers, and the problems by status."""
     success: Schema = {"description": operation.summary}
     if isinstance(operation.answer, str):
         success["content"] = {operation.answer: {"schema": {"type": "string"}}}
     elif operation.answer is not None:
         success["content"] = {"application/json": {"schema": schema_of[operation.answer]}}
     responses = {str(operation.status): success}
+    if operation.later is not None:
+        content = {"application/json": {"schema": schema_of[operation.later]}}
+        responses["202"] = {"description": "It takes longer: the job.", "content": content}
 
-    slugs = list(operation.problems)
-    if operation.role is not None:
-        slugs += COMMON
-    if operation.body is not None:
-        slugs += ["malformed", "invalid-value", "unknown-member", "too-large", "unsupported-kind"]
-    if "{" in operation.path:
-        slugs.append("not-found")
+    # What is asked for again, tried out, or done while the client waits is not new.
+    if operation.status == 202 or (operation.rate == "decide" and operation.status == 201):
+        responses["200"] = success
+
     by_status: dict[int, list[str]] = {}
-    for slug in slugs:
+    for slug in _problems(operation):
         by_status.setdefault(PROBLEMS[slug].status, []).append(slug)
     problem = {"application/problem+json": {"schema": schema_of[ProblemView]}}
     for status, found in sorted(by_status.items()):
         names = ", ".join(dict.fromkeys(found))
         responses[str(status)] = {"description": names, "content": problem}
     return responses
+
+
+def _problems(operation: Operation) -> list[str]:
+    """Slugs of the problems of an operation: its own, and those of its kind."""
+    slugs = list(operation.problems)
+    if operation.role is not None:
+        slugs += COMMON
+    if operation.rate == "decide":
+        slugs.append("idempotency-key-missing")
+    if operation.query is not None:
+        slugs += QUERY
+    if operation.body is not None:
+        slugs += BODY
+    if "{" in operation.path:
+        slugs.append("not-found")
+    return slugs
