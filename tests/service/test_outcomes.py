@@ -452,6 +452,12 @@ async def test_a_decision_that_retention_took_is_gone(tmp_path: Path) -> None:
         with refused("not-found"):
             await bench.outcome(uuid7(now))
 
+        # Decisions with earlier events may be removed later, such as those without a snapshot.
+        removal = RemovalRow(ROOM, 0, now - 500, 1, "later.parquet", now)
+        bench.engine.store.submit([Replace(removal)]).result()
+        with refused("gone"):
+            await bench.outcome(uuid7(now - 700))
+
 
 async def test_outcomes_are_the_same_after_a_restart(tmp_path: Path) -> None:
     async with room_engine(tmp_path) as bench:

@@ -235,8 +235,7 @@ class Engine(Deployment):
         except ValueError:
             return Problem("not-found", "this is not the id of a decision")
         for name in self._policies:
-            removals = self.store.removals(name)
-            if removals and made_at < removals[-1].before:
+            if any(made_at < removal.before for removal in self.store.removals(name)):
                 return Problem(
                     "gone", f"the decision {decision_id} was removed after its retention"
                 )
