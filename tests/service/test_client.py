@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pastwise.errors import ParameterError, ServiceError, UnreachableError
+from pastwise.errors import FileError, ParameterError, ServiceError, UnreachableError
 from pastwise.service.client import Client
 from tests.helpers.server import POLICY, Server, write_policy
 
@@ -266,12 +266,26 @@ def test_nobody_listens(server: Misbehaving) -> None:
             client.policy("thermostat")
 
 
-@pytest.mark.parametrize("key", ["ü", "with space", "line\n", "k" * 201])
+@pytest.mark.parametrize("key", ["", "ü", "with space", "line\n", "k" * 201, 17])
 def test_a_key_that_cannot_be_sent_is_refused(
-    server: Misbehaving, client: Client, key: str
+    server: Misbehaving, client: Client, key: Any
 ) -> None:
     with pytest.raises(ParameterError, match="key must be 1 to 200 visible ASCII characters"):
         client.decide("thermostat", "cool", key=key)
+    assert server.seen == []
+
+
+@pytest.mark.parametrize("token", ["", " ", "pw_one\npw_two", "pw_\u00fc"])
+def test_a_token_that_cannot_be_sent_is_refused(token: str) -> None:
+    with pytest.raises(ParameterError, match="token must be one token"):
+        Client("http://127.0.0.1:8765", token)
+
+
+def test_a_policy_file_that_cannot_be_read_is_named(
+    server: Misbehaving, client: Client, tmp_path: Path
+) -> None:
+    with pytest.raises(FileError, match=r"nothing\.safetensors: No such file"):
+        client.add_version("thermostat", tmp_path / "nothing.safetensors")
     assert server.seen == []
 
 

@@ -26,6 +26,7 @@ from typing import Self, TypeVar
 from urllib.parse import quote
 
 from pastwise.errors import (
+    FileError,
     MissingDependencyError,
     ParameterError,
     ServiceError,
@@ -63,6 +64,9 @@ T = TypeVar("T")
 
 KEY = re.compile(r"[\x21-\x7e]{1,200}")
 """What can be an idempotency key."""
+
+TOKEN = re.compile(r"[\x21-\x7e]+")
+"""What can be a token."""
 
 JSON = {"Content-Type": "application/json"}
 FILE = {"Content-Type": "application/octet-stream"}
@@ -110,7 +114,10 @@ class Client:
         self.retries = retries
         self.first_wait = first_wait
         self.longest_wait = longest_wait
-        headers = {"Authorization": f"Bearer {token.strip()}"}
+        token = token.strip()
+        if not TOKEN.fullmatch(token):
+            raise ParameterError("token must be one token, such as a line of the file admin.token")
+        headers = {"Authorization": f"Bearer {token}"}
         self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout)
 
     def __enter__(self) -> Self:
@@ -167,8 +174,8 @@ class Client:
             context=None if context is None else dict(context),
             dry_run=dry_run,
         )
-        key = key or uuid.uuid4().hex
-        if not KEY.fullmatch(key):
+        key = uuid.uuid4().hex if key is None else key
+        if not (isinstance(key, str) and KEY.fullmatch(key)):
             raise ParameterError(f"key must be 1 to 200 visible ASCII characters, not {shown(key)}")
         headers = {**JSON, "Idempotency-Key": key}
         return self._send("POST", f"{_policy(policy)}/decide", DecisionView, request, headers)
@@ -212,7 +219,10 @@ class Client:
 
     def add_version(self, policy: str, file: str | Path, *, note: str = "") -> VersionView:
         """Upload a policy file as the next version, which is not in use yet."""
-        content = Path(file).read_bytes()
+        try:
+            content = Path(file).read_bytes()
+        except OSError as error:
+            raise FileError(f"cannot read {file}: {error.strerror}") from error
         path = f"{_policy(policy)}/versions?{httpx.QueryParams({'note': note})}"
         return self._send_once("POST", path, VersionView, content, FILE)
 
