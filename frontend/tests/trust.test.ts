@@ -11,7 +11,7 @@ import type {
   Verdict,
   VerdictWord,
 } from "../src/lib/types";
-import { hidesMeans, optimumNote } from "../src/lib/verdict";
+import { alarmWords, hidesMeans, optimumNote } from "../src/lib/verdict";
 import { contenderOf, judgeOf, judgesFor, withDraft } from "../src/screens/trust/choice";
 import {
   claimOf,
@@ -95,6 +95,28 @@ function verdictOf(changes: Partial<Verdict> = {}): Verdict {
     ...changes,
   };
 }
+
+describe("the alarm", () => {
+  const alarm = { raised: true, limit: 0.003, harm: 0.03, chance_of_harm: 0.33 };
+
+  it("says what its chance is of", () => {
+    const verdict = verdictOf({
+      comparisons: { random: comparison("cannot tell", -0.08, 0.043) },
+      alarm: { ...alarm, expected_difference: -0.015, worse_than_logged: false },
+    });
+    expect(alarmWords(verdict)).toBe(
+      "It is expected to do worse than acting at random. " +
+        "The chance that it loses more than 0.030 against random is 33 %.",
+    );
+  });
+
+  it("names what was done where that is the reason", () => {
+    const verdict = verdictOf({
+      alarm: { ...alarm, expected_difference: 0.1, chance_of_harm: 0, worse_than_logged: true },
+    });
+    expect(alarmWords(verdict)).toContain("worse than what was done");
+  });
+});
 
 describe("the claim", () => {
   it("is one of three words", () => {

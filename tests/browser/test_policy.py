@@ -247,6 +247,7 @@ def test_an_alarm_is_announced_once_and_offers_a_way_out(visitor: Visitor) -> No
     page.keyboard.press("Enter")
     alarm = page.get_by_role("alert")
     expect(alarm).to_contain_text("This policy may do harm.")
+    expect(page.get_by_text("The chance that it loses more than")).to_be_visible()
     visitor.settle(page, quiet=25)
     assert page.evaluate("window.alarms") == 1
     page.get_by_role("button", name="Try planning").click()

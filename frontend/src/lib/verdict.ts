@@ -4,7 +4,7 @@
  * Where the answer is *cannot tell*, no mean is shown anywhere, only intervals.
  */
 
-import { num } from "./format";
+import { num, pct } from "./format";
 import type { Verdict, VerdictWord } from "./types";
 
 /** Fewer samples give no verdict: none of them lies outside a 95 % interval. */
@@ -56,4 +56,21 @@ export function whyUnclear(verdict: Verdict): string {
     return `Perhaps worse, but not certainly by more than ${margin}.`;
   }
   return "It may be better or worse; more records would narrow it down.";
+}
+
+/** The alarm in words: against what, by how much, and how likely harm is. */
+export function alarmWords(verdict: Verdict): string {
+  const { alarm } = verdict;
+  const parts: string[] = [];
+  if (alarm.worse_than_logged) {
+    parts.push("By the log this policy would do worse than what was done.");
+  }
+  if (alarm.expected_difference < -alarm.limit) {
+    const isClear = wordAgainst(verdict, "random") === "worse";
+    const size = isClear ? `, by ${num(-alarm.expected_difference)}` : "";
+    parts.push(`It is expected to do worse than acting at random${size}.`);
+  }
+  const chance = pct(alarm.chance_of_harm);
+  parts.push(`The chance that it loses more than ${num(alarm.harm)} against random is ${chance}.`);
+  return parts.join(" ");
 }

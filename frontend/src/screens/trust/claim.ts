@@ -1,6 +1,6 @@
 /** The verdict in words: one of three, what overrules it, and which interval decided. */
 
-import { capital, int, num, pct, signed } from "../../lib/format";
+import { capital, int, num, signed } from "../../lib/format";
 import type { Interval, Verdict, VerdictWord } from "../../lib/types";
 import {
   FEWEST_SAMPLES,
@@ -115,23 +115,6 @@ export function reachOf(rows: IntervalRow[]): number {
   const power = 10 ** Math.floor(Math.log10(most));
   const factor = [1, 2, 4, 10].find((each) => each * power >= most * 1.02) ?? 20;
   return Number((factor * power).toPrecision(3));
-}
-
-/** The alarm in words: against what, by how much, and how likely harm is. */
-export function alarmWords(verdict: Verdict): string {
-  const { alarm } = verdict;
-  const parts: string[] = [];
-  if (alarm.worse_than_logged) {
-    parts.push("By the log this policy would do worse than what was done.");
-  }
-  if (alarm.expected_difference < -alarm.limit) {
-    const isClear = wordAgainst(verdict, "random") === "worse";
-    const size = isClear ? `, by ${num(-alarm.expected_difference)}` : "";
-    parts.push(`It is expected to do worse than acting at random${size}.`);
-  }
-  const chance = pct(alarm.chance_of_harm);
-  parts.push(`The chance that it loses more than ${num(alarm.harm)} against random is ${chance}.`);
-  return parts.join(" ");
 }
 
 /** All of it for screen readers. */
