@@ -157,9 +157,11 @@ def test_labels_fit_and_keep_both_ends() -> None:
     assert fitting("cold", 100) == "cold"
     assert fitting("", 100) == "(empty)"
     long = fitting("x" * 500 + "end", 70)
-    assert len(long) == 10
+    assert len(long) == 8
     assert long.endswith("end")
     assert len(fitting("冷" * 50, 70)) <= 5
+    assert len(fitting("W" * 50, 70)) == 5
+    assert len(fitting("l" * 50, 70)) == 12
     assert "\x1b" not in fitting("a\x1b[2J", 100)
     markup = require_static(bar_picture([BarRow("y" * 300, 0.5, 1.0, "5 of 10")], "Bars"))
     assert any("y" * 100 in text for text in markup.text)  # its tooltip

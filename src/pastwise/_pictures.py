@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Literal
-from unicodedata import combining, east_asian_width
+from unicodedata import category, east_asian_width
 
 from pastwise._display import cut, printable
 
@@ -37,8 +37,24 @@ DARKEST = 0.56
 NARROW_ACTIONS = 8
 """Actions up to which every cell of a rule has room for its number."""
 
-CHARACTER = 6.7
-"""Width of a character at 12 pixels, on average."""
+EM = 12
+"""Size of letters in pixels."""
+
+WIDTHS = {
+    **dict.fromkeys(" !'(),-./:;IJ[\\]fijlrt|", 0.43),
+    **dict.fromkeys("&ABCDGHNOQRUVXZ", 0.80),
+    **dict.fromkeys("#%+<=>@MW^mw~…", 1.0),
+}
+"""Widths of characters in em. They are those of wide fonts, so that labels fit in all others."""
+
+OTHER_WIDTH = 0.66
+"""Width of the other letters and digits of the Latin alphabet."""
+
+FOREIGN_WIDTHS = {"Mn": 0.0, "Me": 0.0, "Cf": 0.0, "Lu": 1.0}
+"""Widths of characters outside ASCII by their category: marks take no room of their own."""
+
+BOLDER = 1.12
+"""How much wider bold letters are."""
 
 BOLD = ' font-weight="600"'
 
@@ -77,25 +93,36 @@ def number_text(value: float, digits: int, *, signed: bool = False) -> str:
 
 
 def fitting(label: str, width: float) -> str:
-    """A label that fits into so many pixels, without its middle if it is too long."""
+    """A label that fits into so many pixels, without its middle if it is too long.
+
+    >>> [fitting(label, 62) for label in ("increase", "increase_ventilation", "MAXIMUM DOSE")]
+    ['increase', 'incr…ion', 'MAX…SE']
+    """
     text = printable(label) or "(empty)"
-    room = max(3, int(width / CHARACTER))
-    if _columns(text) <= room:
+    if text_width(text) <= width:
         return text
-    for length in range(min(room, len(text)), 2, -1):
+    most = int(width / (EM * min(WIDTHS.values())))
+    for length in range(min(most, len(text)), 2, -1):
         shortened = cut(text, length)
-        if _columns(shortened) <= room:
+        if text_width(shortened) <= width:
             return shortened
     return cut(text, 3)
 
 
-def _columns(text: str) -> int:
-    """Width of text in characters; ideographs and most emoji take two."""
-    width = 0
-    for character in text:
-        if not combining(character):
-            width += 2 if east_asian_width(character) in ("W", "F") else 1
-    return width
+def text_width(text: str) -> float:
+    """Pixels that a text takes at most, in the fonts that pages usually have."""
+    return EM * sum(_em(character) for character in text)
+
+
+def _em(character: str) -> float:
+    """Width of a character in em; ideographs and emoji are wider than letters."""
+    if character in WIDTHS:
+        return WIDTHS[character]
+    if character.isascii():
+        return OTHER_WIDTH
+    if east_asian_width(character) in ("W", "F"):
+        return 1.3
+    return FOREIGN_WIDTHS.get(category(character), 0.85)
 
 
 # Pieces of SVG.
@@ -329,6 +356,7 @@ def interval_picture(
 
     # The intervals, with their numbers at the right.
     said = []
+    longest = 166.0
     for number, row in enumerate(known):
         middle = number * height + height / 2
         content.append(_label(0, middle + 4, row.name, names - 12))
@@ -345,7 +373,8 @@ def interval_picture(
         words = interval_text(row, digits, signed=is_difference)
         content.append(_text(names + lane + 14, middle + 4, words))
         said.append(f"{row.name} {words}")
-    width = names + lane + 190
+        longest = max(longest, text_width(words))
+    width = names + lane + 24 + longest
     return svg(width, bottom + foot, f"{label}: {'; '.join(said)}", content)
 
 
@@ -413,12 +442,13 @@ def bar_picture(rows: Sequence[BarRow], label: str) -> str:
     lane = 180.0
     height = 20.0
     content = []
-    longest = max((_columns(row.text) for row in rows), default=0)
+    longest = max((text_width(row.text) for row in rows), default=0.0)
     for number, row in enumerate(rows):
         middle = number * height + height / 2
         indent = 14.0 if row.is_detail else 0.0
-        weight = "" if row.is_detail else BOLD
-        content.append(_label(indent, middle + 4, row.name, names - indent - 10, more=weight))
+        weight, wider = ("", 1.0) if row.is_detail else (BOLD, BOLDER)
+        room = (names - indent - 10) / wider
+        content.append(_label(indent, middle + 4, row.name, room, more=weight))
         thickness = 6.0 if row.is_detail else 10.0
         top = middle - thickness / 2
         whole = max(lane * row.whole, 1)
@@ -431,5 +461,5 @@ def bar_picture(rows: Sequence[BarRow], label: str) -> str:
         if row.is_weak:
             content.append(_hatching(names, top, max(lane * row.whole, 8), thickness, 5))
         content.append(_text(names + lane + 12, middle + 4, row.text))
-    width = names + lane + 24 + longest * CHARACTER
+    width = names + lane + 24 + longest
     return svg(width, max(1, len(rows)) * height, label, content)

@@ -6,8 +6,19 @@ import json
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
+import pastwise as pw
+from pastwise._pictures import (
+    BarRow,
+    IntervalRow,
+    RuleRow,
+    bar_picture,
+    interval_picture,
+    rule_picture,
+)
+from pastwise.policy.card import PolicyCard
+from pastwise.report.card import card_html
 from tests.helpers.browser import NARROW, WIDE, Visitor, overflow
 from tests.helpers.browser_logs import NASTY
 
@@ -32,3 +43,66 @@ def test_labels_are_text_and_stay_within_the_page(reader: Visitor, step: str) ->
     if step == "policy":
         expect(page.get_by_role("rowheader", name=NASTY[0])).to_be_visible()
         expect(page.get_by_role("gridcell")).not_to_have_count(0)
+
+
+LONG = [*NASTY, "W" * 40, "m" * 40, "INCREASE THE DOSE SLOWLY", "i" * 200, "冷" * 30, "Щ" * 30]
+"""Labels in letters of every width."""
+
+
+def long_pictures() -> list[str]:
+    """Pictures of long labels and long numbers."""
+    rows = [RuleRow(label, [0.125] * 8, [0.125] * 8) for label in LONG]
+    wide = [RuleRow(label, [1.0] + [0.0] * 9) for label in LONG]
+    bars = [BarRow(label, 0.5, 1.0, "1,234,567 of 9,999,999 records") for label in LONG]
+    details = [BarRow(label, 0.5, 1.0, "1", is_detail=True) for label in LONG]
+    intervals = [IntervalRow(label, -123456.789, -200000.123, -100000.123) for label in LONG]
+    return [
+        rule_picture(LONG[:8], rows),
+        rule_picture(LONG[8:16], rows),
+        rule_picture(LONG[:10], wide),
+        bar_picture(bars + details, "Bars"),
+        interval_picture(intervals, label="Intervals"),
+    ]
+
+
+@pytest.mark.parametrize("font", ["system-ui", "serif", "monospace"])
+def test_labels_of_pictures_do_not_touch(browser: Browser, font: str) -> None:
+    page = browser.new_page()
+    page.set_content("".join(long_pictures()).replace("system-ui", font))
+    touching = page.evaluate(
+        """() => [...document.querySelectorAll('svg')].flatMap((svg) => {
+            const texts = [...svg.querySelectorAll('text')].filter((text) => text.textContent);
+            const boxes = texts.map((text) => [text.firstChild.data, text.getBBox()]);
+            const { width } = svg.viewBox.baseVal;
+            const isCut = ([, box]) => box.x < -1 || box.x + box.width > width;
+            const areTouching = ([, one], [, other]) =>
+                Math.abs(one.y - other.y) < 4
+                && one.x < other.x + other.width && other.x < one.x + one.width;
+            const pairs = boxes.flatMap((one, place) =>
+                boxes.slice(place + 1).filter((other) => areTouching(one, other))
+                    .map((other) => `${one[0]} | ${other[0]}`));
+            return [...boxes.filter(isCut).map(([text]) => text), ...pairs];
+        })"""
+    )
+    page.close()
+    assert touching == []
+
+
+def test_headers_of_a_report_are_whole_words(browser: Browser) -> None:
+    log = {"state": LONG, "action": LONG[::-1], "next": LONG}
+    learner = pw.TransferLearner(pw.Goal(prefer={LONG[0]: 1}))
+    learner.fit(log, state="state", action="action", next_state="next")
+    page = browser.new_page()
+    page.set_content(card_html(PolicyCard.of(learner, None)))
+    for width in (1440, 320):
+        page.set_viewport_size({"width": width, "height": 900})
+        lines = page.locator("thead th").evaluate_all(
+            """heads => heads.map((head) => {
+                const range = document.createRange();
+                range.selectNodeContents(head);
+                return range.getClientRects().length;
+            })"""
+        )
+        assert set(lines) == {1}, width
+        assert overflow(page) <= 0, width
+    page.close()

@@ -35,7 +35,7 @@ table { border-collapse: collapse; width: 100%; font-size: 0.88rem; }
 caption { text-align: left; padding-bottom: 0.5rem; color: var(--soft); }
 th, td { border-bottom: 1px solid var(--line); padding: 0.3rem 0.8rem 0.3rem 0; text-align: left;
   vertical-align: top; min-width: 5.2em; max-width: 20rem; overflow-wrap: anywhere; }
-thead th { color: var(--soft); } .number, thead .number { text-align: right;
+thead th { color: var(--soft); white-space: nowrap; } .number, thead .number { text-align: right;
   font-variant-numeric: tabular-nums; }
 tbody th { font-weight: 600; } .weak { color: var(--bad); font-weight: 600; }
 .lines { display: grid; grid-template-columns: 2fr 1fr 2fr; gap: 1.5rem; margin-top: 2.6rem; }
