@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.helpers.browser import Bench, Visitor, rule_of
+from tests.helpers.browser_logs import write_features
 
 STATES = ["cold", "cool", "comfortable", "warm", "hot"]
 ACTIONS = ["heat", "idle", "vent"]
@@ -402,3 +403,28 @@ def test_the_grid_is_one_stop_of_the_tab_key(visitor: Visitor) -> None:
     expect(page.get_by_role("gridcell", name="comfortable, heat")).to_be_focused()
     page.keyboard.press("Tab")
     assert page.locator("[role=gridcell]:focus").count() == 0
+
+
+def test_states_of_features_take_conditions(own_bench: Bench, own_visitor: Visitor) -> None:
+    own_visitor.expect_fault("status of 422")
+    log = write_features(own_bench.folder / "tank.csv")
+    columns = {"features": ["level"], "action": ["valve"], "episode": "run", "time": "minute"}
+    project = own_bench.open_log({"path": str(log)}, columns)
+    page = own_visitor.open(f"#/{project}/policy")
+
+    # A comparison at an edge of the states is a wish like any other.
+    [edge, *_] = [
+        state["key"].split()[-1]
+        for state in own_bench.call("GET", f"v1/counts/{own_bench.counts_of(project)}")["states"]
+        if " < " in state["key"]
+    ]
+    field = page.get_by_role("searchbox", name="Add a state or a condition")
+    field.fill(f"level >= {edge}")
+    field.press("Enter")
+    expect(page.get_by_role("gridcell")).not_to_have_count(0)
+
+    # Elsewhere the page says what can be done on it.
+    field.fill("level >= 5.0001")
+    field.press("Enter")
+    expect(page.get_by_text("compare with a number at which").first).to_be_visible()
+    expect(page.get_by_text("--log")).to_have_count(0)

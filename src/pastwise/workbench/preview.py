@@ -18,7 +18,7 @@ import numpy as np
 from pastwise._numerics.arrays import FloatArray, IntArray
 from pastwise.data.counts import TransitionCounts
 from pastwise.data.space import Space, key_of
-from pastwise.errors import GoalError, ParameterError, PastwiseError
+from pastwise.errors import GoalError, ParameterError, PastwiseError, StraddleError, shown
 from pastwise.evaluation.criterion import Criterion
 from pastwise.evaluation.evaluate import MAX_STATES
 from pastwise.evaluation.visits import expected_visits
@@ -188,9 +188,21 @@ def learned(base: TransferLearner, goal: GoalContent, method: str) -> TransferLe
 
 def goal_problem(error: PastwiseError, pointer: str = "/goal") -> Problem:
     """What is wrong with a goal, with a pointer to its part."""
+    if isinstance(error, StraddleError):
+        error = _straddles(error)
     if isinstance(error, GoalError) and error.part:
         pointer += "".join(f"/{step}" for step in error.part.split("."))
     return problem_of(error, pointer)
+
+
+def _straddles(error: StraddleError) -> GoalError:
+    """The same error with what to do about it on the page, where the log is counted already."""
+    return GoalError(
+        f"{error.part}: the state {shown(key_of(error.state))} lies on both sides of "
+        f"{error.comparison}; compare with a number at which the states are cut, or cut the "
+        "column there: in Log, give it the role State and own edges",
+        error.part,
+    )
 
 
 def explained(learner: TransferLearner, state: str, action: str | None) -> ExplanationView:

@@ -1,7 +1,7 @@
 /** Changes of a goal, one for each thing that a reader can do. Goals are never changed in place. */
 
 import { plainGoal, type Way, WAYS } from "../../lib/goal";
-import type { Counts, Goal } from "../../lib/types";
+import type { Counts, Goal, Mapping } from "../../lib/types";
 
 export type Weights = Record<string, number>;
 
@@ -66,6 +66,12 @@ function isPair(pair: [string | null, string], state: string | null, action: str
 /** Whether a text reads as a condition on columns, such as `wage >= 2`. */
 export function looksLikeCondition(text: string): boolean {
   return /[<>=!]|\s(in|is)\s/i.test(text) && text.trim().length > 2;
+}
+
+/** Whether states are cut from columns of numbers, so that conditions say more than their names. */
+export function isCut(mapping: Mapping | null | undefined): boolean {
+  const hasFeatures = (mapping?.features ?? []).length > 0;
+  return hasFeatures || Object.keys(mapping?.bins ?? {}).length > 0;
 }
 
 /** Share of the log's records in each state. */
