@@ -4,6 +4,7 @@ import { sentence } from "../src/lib/format";
 import type { Finding, Guess, Mapping, Project, Validation } from "../src/lib/types";
 import {
   binsOf,
+  isCutAnyway,
   movedEdge,
   parseEdges,
   stepOf,
@@ -165,6 +166,15 @@ test("bins of one column do not change those of another", () => {
   expect(binsOf(given, "a")).toBe("auto");
   expect(withBins(given, "a", [1, 2], ["a", "b"]).bins).toEqual({ a: [1, 2], b: "auto" });
   expect(withBins(given, "b", null, ["a", "b"]).bins).toEqual({ a: "auto" });
+});
+
+test("many rewards of one-shot decisions are cut without being asked", () => {
+  const bandit: Mapping = { state: ["a"], action: ["b"], reward: "c" };
+  expect(isCutAnyway(bandit, "c", [1, 2])).toBe(true);
+  expect(isCutAnyway(bandit, "c", [])).toBe(false);
+  expect(isCutAnyway(bandit, "a", [1, 2])).toBe(false);
+  expect(isCutAnyway({ ...bandit, outcome: "d" }, "c", [1, 2])).toBe(false);
+  expect(isCutAnyway({ ...rooms, reward: "c" }, "c", [1, 2])).toBe(false);
 });
 
 test("a moved edge stays between its neighbours, at a round number", () => {

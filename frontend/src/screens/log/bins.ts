@@ -1,6 +1,8 @@
 /** Bins of a numeric column: none, a number of equal frequency, "auto", or edges. */
 
 import type { Mapping } from "../../lib/types";
+import { followingOf } from "./mapping";
+import { columnsOf } from "./roles";
 
 export type ColumnBins = number | "auto" | number[] | null;
 
@@ -14,6 +16,15 @@ export function binsOf(mapping: Mapping, column: string): ColumnBins {
     return "auto";
   }
   return bins[column] ?? bins["*"] ?? null;
+}
+
+/**
+ * Whether the values of a column are cut although nobody said so: rewards of one-shot decisions are
+ * their outcomes, and many of them are cut. `edges` are those that the service found.
+ */
+export function isCutAnyway(mapping: Mapping, column: string, edges: number[]): boolean {
+  const isOneShot = followingOf(mapping) === "outcome" && columnsOf(mapping, "outcome").length === 0;
+  return isOneShot && columnsOf(mapping, "reward").includes(column) && edges.length > 0;
 }
 
 /** A mapping with other bins of a column; "auto" for all stood for the `numeric` columns. */
