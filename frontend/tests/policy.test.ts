@@ -7,6 +7,7 @@ import {
   fieldShares,
   forbidding,
   isForbidden,
+  ledSharesOf,
   looksLikeCondition,
   partOf,
   rowsAfter,
@@ -100,6 +101,16 @@ describe("what a log offers", () => {
     expect(fieldShares(COUNTS, COUNTS.fields[1]!)).toEqual([0.2, 0.8]);
   });
 
+  test("what led to states where nothing is decided", () => {
+    const transitions = [
+      [0, 0, 1, 30, 30, 30],
+      [1, 0, 2, 50, 50, 50],
+      [1, 1, 2, 20, 20, 20],
+    ] as Counts["transitions"];
+    expect(ledSharesOf({ ...COUNTS, transitions })).toEqual([0, 0.3, 0.7]);
+    expect(ledSharesOf({ ...COUNTS, transitions: null })).toBeNull();
+  });
+
   test("ways to say what is wanted", () => {
     expect(waysFor(COUNTS, {}).map(({ value }) => value)).toEqual(["prefer", "targets", "reward"]);
     const rewarded = { ...COUNTS, fields: [], has_rewards: true };
@@ -176,8 +187,14 @@ describe("where the time goes", () => {
     expect(rows.map((row) => row.wanted)).toEqual([0, 1, 0.5, 0]);
   });
 
+  test("states in which episodes end take no time", () => {
+    const none = { before: Float64Array.of(1, 0), after: Float64Array.of(1, 0) };
+    expect(timeRows(["a", "b"], none, null, new Set(["b"])).map((row) => row.name)).toEqual(["a"]);
+    expect(timeRows(["a", "b"], none, null)).toHaveLength(2);
+  });
+
   test("of many states those with most time, and the others together", () => {
-    const rows = timeRows(["a", "b", "c", "d"], visits, null, 3);
+    const rows = timeRows(["a", "b", "c", "d"], visits, null, new Set(), 3);
     expect(rows.map((row) => row.name)).toEqual(["a", "d", "2 others"]);
     expect(rows[2]!.before).toBeCloseTo(0.5);
     expect(rows.reduce((sum, row) => sum + row.after, 0)).toBeCloseTo(1);

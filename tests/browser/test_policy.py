@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.helpers.browser import Bench, Visitor, rule_of
-from tests.helpers.browser_logs import write_features
+from tests.helpers.browser_logs import write_features, write_rows
 
 STATES = ["cold", "cool", "comfortable", "warm", "hot"]
 ACTIONS = ["heat", "idle", "vent"]
@@ -428,3 +428,22 @@ def test_states_of_features_take_conditions(own_bench: Bench, own_visitor: Visit
     field.press("Enter")
     expect(page.get_by_text("compare with a number at which").first).to_be_visible()
     expect(page.get_by_text("--log")).to_have_count(0)
+
+
+def test_outcomes_are_what_the_log_led_to(own_bench: Bench, own_visitor: Visitor) -> None:
+    drugs = ["a", "b"] * 20
+    results = ["well", "ill", "well", "well"] * 10
+    log = own_bench.folder / "trial.csv"
+    rows: list[list[object]] = [["who", *each] for each in zip(drugs, results, strict=True)]
+    write_rows(log, ["patient", "drug", "result"], rows)
+    columns = {"state": ["patient"], "action": ["drug"], "outcome": "result"}
+    project = own_bench.open_log({"path": str(log)}, columns)
+    goal = quote(json.dumps({"prefer": {"well": 1}}))
+    page = own_visitor.open(f"#/{project}/policy?g={goal}")
+    expect(page.get_by_text("75 % of the log led to it")).to_be_visible()
+    expect(page.get_by_text("0 % of the log", exact=True)).to_have_count(0)
+
+    # Nothing is decided there, so no time is spent there.
+    card = page.get_by_role("region", name="Where the time goes")
+    expect(card).to_contain_text("who")
+    expect(card).not_to_contain_text("well")

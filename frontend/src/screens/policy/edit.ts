@@ -80,6 +80,19 @@ export function sharesOf(counts: Counts): number[] {
   return counts.states.map((state) => (total > 0 ? state.records / total : 0));
 }
 
+/** Share of the log's records that led to each state; null where there are too many transitions. */
+export function ledSharesOf(counts: Counts): number[] | null {
+  if (counts.transitions === null) {
+    return null;
+  }
+  const led = new Array<number>(counts.states.length).fill(0);
+  for (const [, , next, records] of counts.transitions) {
+    led[next]! += records;
+  }
+  const total = led.reduce((sum, records) => sum + records, 0);
+  return led.map((records) => (total > 0 ? records / total : 0));
+}
+
 /** Share of the log's records with each value of a field. */
 export function fieldShares(counts: Counts, field: Counts["fields"][number]): number[] {
   const shares = new Array<number>(field.values.length).fill(0);

@@ -15,16 +15,18 @@ const LEAST_WANTED = 0.02;
 /**
  * Shares of time by state; of many states those with most time, and one row for all others.
  *
+ * @param ends - states in which episodes end; they take no time and are left out
  * @param most - states that are shown
  */
 export function timeRows(
   states: string[],
   visits: { before: Float64Array; after: Float64Array },
   ideal: Float64Array | null,
+  ends: ReadonlySet<string> = new Set(),
   most = 12,
 ): TimeRow[] {
   const largest = ideal === null ? 0 : ideal.reduce((a, b) => Math.max(a, b), 0);
-  const rows = states.map((name, place) => {
+  const all = states.map((name, place) => {
     const part = largest > 0 ? (ideal?.[place] ?? 0) / largest : 0;
     return {
       name,
@@ -33,6 +35,7 @@ export function timeRows(
       wanted: part >= LEAST_WANTED ? part : 0,
     };
   });
+  const rows = all.filter((row) => !ends.has(row.name) || row.before > 0 || row.after > 0);
   if (rows.length <= most) {
     return rows;
   }
