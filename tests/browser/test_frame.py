@@ -54,6 +54,14 @@ def test_single_keys_act_and_can_be_turned_off(visitor: Visitor) -> None:
     assert theme_of(page) == "dark"
 
 
+def test_keys_act_after_a_slider_was_moved(visitor: Visitor) -> None:
+    page = visitor.open("#/thermostat/policy")
+    page.get_by_role("slider").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("3")
+    expect(page).to_have_url(re.compile("#/thermostat/trust"))
+
+
 def test_keys_do_not_act_while_somebody_types(visitor: Visitor) -> None:
     page = visitor.open("#/home")
     page.get_by_role("button", name="Name a file").first.click()

@@ -28,10 +28,16 @@ export function setShortcuts(on: boolean): void {
   }
 }
 
+/** Inputs in which letters and digits do nothing. */
+const TYPELESS = ["range", "checkbox", "radio", "button"];
+
 /** Whether an event comes from a place where people type or choose. */
 export function isTyping(event: KeyboardEvent): boolean {
   const target = event.target;
   if (!(target instanceof HTMLElement)) {
+    return false;
+  }
+  if (target instanceof HTMLInputElement && TYPELESS.includes(target.type)) {
     return false;
   }
   return target.isContentEditable || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName);
