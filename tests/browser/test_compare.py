@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.helpers.browser import Visitor, rule_of
+from tests.helpers.browser import Bench, Visitor, rule_of
+from tests.helpers.browser_logs import CHAIN, write_rows
 
 
 def drafts_of(visitor: Visitor) -> dict[str, str]:
@@ -98,3 +99,20 @@ def test_cannot_tell_shows_no_mean(visitor: Visitor) -> None:
     place = f"v1/drafts/{unclear}"
     etag = bench.client.get(place).headers["etag"]
     bench.call("DELETE", place, **{"If-Match": etag})
+
+
+def test_long_goals_end_where_they_are_cut(own_bench: Bench, own_visitor: Visitor) -> None:
+    states = [f"{number} {'in a state of some length ' * 3}" for number in range(8)]
+    rows: list[list[object]] = [[state, "wait", state] for state in states]
+    log = write_rows(own_bench.folder / "long.csv", ["state", "action", "next"], rows)
+    project = own_bench.open_log({"path": str(log)}, CHAIN)
+    own_bench.save(project, {"prefer": {states[0]: 1}}, "A name of several lines " * 8)
+    own_bench.save(project, {"prefer": dict.fromkeys(states, 1)}, "B")
+    page = own_visitor.open(f"#/{project}/compare")
+    goals = page.locator(".multiple .head p.clamped")
+    expect(goals).to_have_count(2)
+    heights = goals.evaluate_all(
+        """goals => goals.map((goal) =>
+            goal.clientHeight / parseFloat(getComputedStyle(goal).lineHeight))"""
+    )
+    assert max(heights) < 3.5
