@@ -14,6 +14,7 @@ import {
   range,
   short,
   signed,
+  since,
   tickDigits,
 } from "../src/lib/format";
 
@@ -101,4 +102,11 @@ test("an axis holds its values at round numbers, however large or small they are
   }
   expect(axis([0.5]).ticks.length).toBeGreaterThan(1);
   expect(axis([]).ticks.length).toBeGreaterThan(1);
+});
+
+test("since when something is so", () => {
+  const now = new Date(2026, 10, 16, 12);
+  expect(since(new Date(2026, 10, 16, 7, 5).toISOString(), now)).toBe("since 07:05");
+  expect(since(new Date(2026, 10, 15, 7).toISOString(), now)).toBe("since yesterday");
+  expect(since(new Date(2026, 9, 12, 7).toISOString(), now)).toBe("since 12 Oct");
 });

@@ -47,6 +47,12 @@ test("what is most urgent comes first, and notes need no look", () => {
   ]);
 });
 
+test("a comparison counts what it evaluates", () => {
+  const job = { id: "j", kind: "comparison", state: "running", done: 3, of: 4, so_far: null };
+  const [need] = needsOf([project({ jobs: [job] as unknown as ProjectSummary["jobs"] })]);
+  expect(need?.text).toBe("3 of 4 evaluations.");
+});
+
 test("what is under way comes last, with its progress and what it says so far", () => {
   const job = { id: "job_1", kind: "verdict", done: 120, of: 2000, so_far: "better" } as const;
   const projects = [project({ id: "a", jobs: [job] }), project({ id: "b", findings: [gap] })];

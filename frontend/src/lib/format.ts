@@ -193,6 +193,14 @@ export function sentenceDay(time: string, now: Date = new Date()): string {
   return then.toDateString() === before.toDateString() ? "yesterday" : day(then, now);
 }
 
+/** Since when something is so, in a sentence: since 14:03, since yesterday, since 12 Oct. */
+export function since(time: string, now: Date = new Date()): string {
+  const then = new Date(time);
+  const isToday = then.toDateString() === now.toDateString();
+  const minute = { hour: "2-digit", minute: "2-digit" } as const;
+  return `since ${isToday ? then.toLocaleTimeString("en-GB", minute) : sentenceDay(time, now)}`;
+}
+
 /** A time to the second: 12 Oct, 14:03:27. */
 export function moment(time: string): string {
   const then = new Date(time);

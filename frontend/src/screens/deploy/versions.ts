@@ -1,7 +1,7 @@
 /** What a version is and was: from the policy, the drafts, and the trail of who changed what. */
 
 import { LEARNED, titleOf } from "../../lib/deployed";
-import { capital, int, sentenceDay } from "../../lib/format";
+import { capital, int, sentenceDay, since } from "../../lib/format";
 import { methodName } from "../../lib/methods";
 import type { Audit, DraftSummary, Policy, Version } from "../../lib/types";
 import type { Tone } from "../../parts/tones";
@@ -79,9 +79,9 @@ export function standingOf(version: Version, policy: Policy, switches: Switch[])
   if (policy.settings.version === number) {
     const mode = policy.settings.mode;
     const entered = switches.find((each) => each.to === number);
-    const since = entered === undefined ? "" : `In use since ${sentenceDay(entered.at)}`;
+    const inUse = entered === undefined ? "" : `In use ${since(entered.at)}`;
     const learned = `${int(policy.evidence)} outcomes learned`;
-    return { word: mode, tone: MODES[mode], sentence: since && `${since}; ${learned}.` };
+    return { word: mode, tone: MODES[mode], sentence: inUse && `${inUse}; ${learned}.` };
   }
   const left = switches.find((each) => each.from === number);
   if (left === undefined) {

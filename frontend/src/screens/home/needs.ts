@@ -69,7 +69,7 @@ function findings(project: ProjectSummary, severity: FindingSummary["severity"])
 /** Jobs in words, and the step that shows them. */
 const WORK: Partial<Record<JobSummary["kind"], { step: Step; title: string; unit: string }>> = {
   verdict: { step: "trust", title: "a verdict is under way", unit: "models" },
-  comparison: { step: "compare", title: "a comparison is under way", unit: "models" },
+  comparison: { step: "compare", title: "a comparison is under way", unit: "evaluations" },
   probe: { step: "trust", title: "more columns are being tried", unit: "columns" },
 };
 
