@@ -65,11 +65,15 @@ def test_a_decision_appears_by_itself_and_says_what_became_of_it(watcher: Visito
 
 
 def test_a_decision_shows_the_rule_as_it_was(watcher: Visitor) -> None:
+    earlier = decide(watcher.bench, "hot")
+    outcome = {"next_state": "warm"}
+    watcher.bench.call("POST", f"v1/decisions/{earlier}/outcome", outcome)
     decision = decide(watcher.bench, "hot")
     page = watcher.open(f"#/thermostat/watch?i={decision}")
     sheet = page.get_by_role("dialog")
     expect(sheet.get_by_role("heading", name="The rule as it was then")).to_be_visible()
     expect(sheet).to_contain_text("hot")
+    expect(sheet).to_contain_text("80 records of the log and on what it learned here since.")
     page.keyboard.press("Escape")
     expect(sheet).to_have_count(0)
 
