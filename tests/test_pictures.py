@@ -19,6 +19,7 @@ from pastwise._pictures import (
     probability_text,
     rule_picture,
 )
+from pastwise.evaluation.pictures import difference_picture
 from tests.helpers.markup import require_static
 
 EVIL = "<script>alert('x')</script>"
@@ -151,6 +152,15 @@ def test_many_states_stay_small() -> None:
         assert len(page.encode()) < 60_000, name
     assert "… and 705 more states" in shown["learner"]
     assert "… and 695 more states" in shown["support"]
+
+
+def test_a_thin_line_is_another_interval_that_decides() -> None:
+    content = learner().evaluate(samples=100).to_dict()
+    for comparison in content["comparisons"].values():
+        assert comparison["deciding"]["level"] == comparison["difference"]["level"]
+    assert 'height="1.5"' not in difference_picture(content)
+    content["comparisons"]["logged"]["deciding"]["level"] = 0.95
+    assert difference_picture(content).count('height="1.5"') == 1
 
 
 def test_labels_fit_and_keep_both_ends() -> None:

@@ -57,16 +57,17 @@ def value_picture(content: Content) -> str:
 
 
 def difference_picture(content: Content) -> str:
-    """Differences of the new rule to others, with the interval that decides as a thin line."""
+    """Differences of the new rule to others; a thin line where another interval decides."""
     rows = []
     compared = {**content["comparisons"], **content["alternatives"]}
     for name, comparison in compared.items():
         deciding = comparison["deciding"]
+        is_another = deciding["level"] != comparison["difference"]["level"]
         row = _row(
             f"to {NAMES.get(name, name)}",
             comparison["difference"],
             hides_mean=comparison["verdict"] == "cannot tell",
-            outer=(deciding["low"], deciding["high"]),
+            outer=(deciding["low"], deciding["high"]) if is_another else None,
             tone=_tone_of_verdict(comparison["verdict"]),
         )
         if row is not None:
