@@ -36,7 +36,7 @@ function alarm(project: ProjectSummary): Need {
     tone: "bad",
     icon: "alarm",
     title: "the world has changed",
-    text: `What follows decisions of ${project.deployed?.policy} no longer looks like the log.`,
+    text: `What follows decisions of “${project.deployed?.policy}” no longer looks like the log.`,
   };
 }
 
