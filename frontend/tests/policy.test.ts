@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 
-import type { Counts, Goal, Preview, Verdict } from "../src/lib/types";
-import { questionFor, shownOf, verdictFor, weakStates } from "../src/screens/policy/answers";
+import type { Counts, Goal, Preview, Reason, Verdict } from "../src/lib/types";
+import { questionFor, repeatsBefore, shownOf, verdictFor, weakStates } from "../src/screens/policy/answers";
 import {
   allowing,
   fieldShares,
@@ -19,6 +19,7 @@ import {
   withWay,
   withWeight,
 } from "../src/screens/policy/edit";
+import { countAlike, similaritySentence } from "../src/screens/policy/reasons/words";
 import { timeRows } from "../src/screens/policy/time";
 import { ofMeasure, rowsOf, wordsOf } from "../src/screens/policy/verdict";
 
@@ -241,5 +242,37 @@ describe("a verdict in words", () => {
   test("what a difference is of", () => {
     expect(ofMeasure("share of time as wanted")).toBe("of the time as wanted");
     expect(ofMeasure("mean reward")).toBe("mean reward");
+  });
+});
+
+describe("reasons where nothing served the goal", () => {
+  const reason = (similarity: number, prior: number): Reason => {
+    const evidence = [{ next_state: "hi", records: 10, similarity, share: 0.8 - prior }];
+    const parts = { records: 0.8 - prior, prior };
+    return { probability: 0.8, is_allowed: true, evidence, parts } as unknown as Reason;
+  };
+
+  test("records that count the same repeat what was done", () => {
+    expect(countAlike([reason(0.001, 0), reason(0.001, 0)])).toBe(true);
+    expect(similaritySentence(reason(0.001, 0), "lo", "run", true)).toContain("repeats what was done");
+  });
+
+  test("records that count differently do not", () => {
+    const areAlike = countAlike([reason(0.001, 0), reason(0.01, 0)]);
+    expect(areAlike).toBe(false);
+    const sentence = similaritySentence(reason(0.01, 0), "lo", "run", true, areAlike);
+    expect(sentence).toContain("What came closest decides");
+  });
+
+  test("a prior that weighs more than the records decides", () => {
+    const sentence = similaritySentence(reason(0.001, 0.5), "lo", "run", true);
+    expect(sentence).toContain("the prior decides");
+  });
+
+  test("a rule repeats what was done but for small changes", () => {
+    const before = Float64Array.of(0.5, 0.5, 0.1, 0.9);
+    const rule = Float64Array.of(0.52, 0.48, 0.9, 0.1);
+    expect(repeatsBefore(rule, before, [0], 2)).toBe(true);
+    expect(repeatsBefore(rule, before, [0, 1], 2)).toBe(false);
   });
 });

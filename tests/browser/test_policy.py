@@ -218,6 +218,13 @@ def test_what_is_said_of_a_rule_is_true_of_it(visitor: Visitor) -> None:
     expect(page.get_by_text("the rule rests on its prior alone")).to_be_visible()
     expect(page.get_by_text("repeats what was done")).to_have_count(0)
 
+    # Nor do they where the records of a reward count still less.
+    reward = {"cold": 0, "cool": 0, "comfortable": 0, "warm": 4, "hot": 20}
+    page = visitor.open(view_of({"reward": reward}, s="cold", a="heat"))
+    expect(page.get_by_text("the rule rests on next to nothing")).to_be_visible()
+    expect(page.get_by_text("so the prior decides")).to_be_visible()
+    expect(page.get_by_text("repeats what was done")).to_have_count(0)
+
     # A plan leaves out some actions, and not all but one everywhere.
     page = visitor.open(view_of(COMFORT, m="TL_foresight"))
     rule = rule_of(page)

@@ -84,6 +84,20 @@ function flat(rows: number[][]): Float64Array {
   return result;
 }
 
+/** Whether a rule [S, A] is what was done before, but for small changes, in some of the states. */
+export function repeatsBefore(
+  rule: Float64Array,
+  before: Float64Array,
+  states: Iterable<number>,
+  width: number,
+  tolerance = 0.05,
+): boolean {
+  return [...states].every((state) => {
+    const row = rule.subarray(state * width, (state + 1) * width);
+    return row.every((p, action) => Math.abs(p - before[state * width + action]!) <= tolerance);
+  });
+}
+
 /** States in which the records are next to nothing similar to the goal. */
 export function weakStates(similarity: Float64Array, counts: Counts): Set<number> {
   const weak = new Set<number>();

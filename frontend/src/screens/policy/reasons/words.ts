@@ -38,16 +38,27 @@ export function restsOn(
   return `${sentence}, from ${counted(reason.episodes, "episode")}${column}.`;
 }
 
+/** Whether each record of a state is about as similar to the goal as any other. */
+export function countAlike(reasons: Reason[]): boolean {
+  const evidence = reasons.filter((reason) => reason.is_allowed).flatMap((each) => each.evidence);
+  const ofOne = evidence
+    .filter((each) => each.records > 0)
+    .map((each) => each.similarity / each.records);
+  return Math.max(...ofOne) <= 1.5 * Math.min(...ofOne);
+}
+
 /**
  * Why TL gives an action its probability.
  *
  * @param isWeak - whether nothing that was done in the state serves the goal
+ * @param areAlike - whether its records count the same
  */
 export function similaritySentence(
   reason: Reason,
   state: string,
   action: string,
   isWeak: boolean,
+  areAlike = true,
 ): string {
   const done = labelName(action);
   const there = labelName(state);
@@ -56,11 +67,19 @@ export function similaritySentence(
     return "Never, because the goal forbids it: exactly 0, no matter what the log has.";
   }
   if (isWeak) {
-    const hasPrior = (reason.parts.prior ?? 0) > LEAST_SHARE;
+    const prior = reason.parts.prior ?? 0;
+    const nothing = `Nothing that was done in ${there} led where you want to be.`;
+    if (prior > reason.probability / 2) {
+      return `${nothing} Its records count next to nothing, so the prior decides.`;
+    }
+    if (!areAlike) {
+      return `${nothing} What came closest decides, although each record counts next to nothing.`;
+    }
+    const hasPrior = prior > LEAST_SHARE;
     const ofPrior = hasPrior ? ", moved towards equal chances by the prior" : "";
     return (
-      `Nothing that was done in ${there} led where you want to be. Every record counts the same, ` +
-      `next to nothing each, so the policy repeats what was done${ofPrior}.`
+      `${nothing} Every record counts the same, next to nothing each, so the policy repeats what ` +
+      `was done${ofPrior}.`
     );
   }
   if (records === 0) {
