@@ -101,6 +101,7 @@ def test_second_opinions_say_why_they_cannot_be_used() -> None:
     judged = replace(evaluation(), estimates=estimates)
     markup = page_of(judged)
     assert "Second opinions" in markup.text
+    assert "Totals over an episode, up to 11 decisions." in markup.text
     text = " ".join(markup.text)
     for name, estimate in judged.estimates.items():
         if name == "logged":

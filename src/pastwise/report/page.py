@@ -14,7 +14,7 @@ from typing import Any
 from pastwise._display import more_of, printable
 from pastwise._pictures import IntervalRow, interval_text, rule_picture
 from pastwise.evaluation.pictures import difference_picture, headline, value_picture
-from pastwise.logs.findings import Finding
+from pastwise.logs.findings import Finding, counted
 from pastwise.policy.card import PolicyCard
 from pastwise.policy.pictures import rule_legend
 from pastwise.report.page_style import STYLE
@@ -206,7 +206,10 @@ def _second_opinions(card: PolicyCard) -> str:
             title = "What was done"
             text = f"The reference: {estimate['mean']:.3f}, the mean of the log's episodes."
         lines.append(f"<li><b>{_text(title)}.</b> {_text(text)}</li>")
-    return f"<ul>{''.join(lines)}</ul>" if lines else ""
+    if evaluation is None or not lines:
+        return ""
+    unit = f"Totals over an episode, up to {counted(evaluation['horizon'], 'decision')}."
+    return f"{_paragraph(unit, 'small')}<ul>{''.join(lines)}</ul>"
 
 
 def _table(columns: TextTable, caption: str) -> str:
