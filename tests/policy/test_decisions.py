@@ -224,3 +224,20 @@ def test_a_category_that_the_tree_does_not_know_is_extrapolation() -> None:
     leaves = [label for label in learner.counts_.states.labels if "ward" in str(label)]
     assert len(leaves) == 2
     assert not learner.decisions(leaves).is_extrapolation.any()
+
+
+def test_a_tree_that_asks_about_nothing_decides_for_any_kind_of_table(tmp_path: Path) -> None:
+    """Its rule is the same for all rows; how many there are, the table says."""
+    log = {"x": [0.1, 0.2, 0.3], "did": ["up", "up", "stay"], "result": ["ill", "well", "well"]}
+    learner = pw.TransferLearner(pw.Goal(prefer="well"), method="TL")
+    learner.fit(log, features=["x"], action="did", outcome="result")
+    assert learner.counts_.states.labels == ("any", "ill", "well")
+    expected = [list(learner.rule("any").values())] * 3
+
+    rows: dict[str, list[Any]] = {"x": [0.1, float("nan"), 9.0], "name": ["Ann", "Bob", "Cy"]}
+    frame = pd.DataFrame(rows)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    tables = [rows, [{}, {}, {}], frame, pl.DataFrame(rows), pa.table(rows)]
+    for table in [*tables, tmp_path / "rows.csv", tmp_path / "rows.parquet"]:
+        assert learner.predict_proba(table).tolist() == expected

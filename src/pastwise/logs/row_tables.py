@@ -42,8 +42,12 @@ class RowColumns(Columns):
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Every column that is read."""
-        return self.row_columns
+        """Every column that is read.
+
+        A tree that asks about nothing needs none; its first feature then says how many rows there
+        are.
+        """
+        return self.row_columns or self.features[:1]
 
 
 class FoundStates(NamedTuple):
@@ -106,7 +110,7 @@ def rows_of(table: Any, columns: Columns | None, states: Space) -> Iterable[obje
     if isinstance(table, Mapping):
         if not any(_is_column(value) for value in table.values()):
             return [table]
-        names = columns.row_columns if columns is not None else states.fields
+        names = RowColumns.within(columns).all if columns is not None else states.fields
         return _rows_of_columns(table, names)
     if _is_series(table):
         values: list[object] = table.to_list()
@@ -116,7 +120,8 @@ def rows_of(table: Any, columns: Columns | None, states: Space) -> Iterable[obje
             "this policy was learned from counts, so it does not know the columns of a table; "
             "give a list of states"
         )
-    return _rows_of_columns(_collected(table, columns), columns.row_columns)
+    needed = RowColumns.within(columns)
+    return _rows_of_columns(_collected(table, needed), needed.all)
 
 
 def _is_column(value: object) -> bool:
@@ -141,11 +146,10 @@ def _rows_of_columns(table: Mapping[str, Any], names: tuple[str, ...]) -> Iterab
     return (dict(zip(names, values, strict=True)) for values in zip(*lists, strict=True))
 
 
-def _collected(table: Any, columns: Columns) -> dict[str, list[object]]:
+def _collected(table: Any, needed: RowColumns) -> dict[str, list[object]]:
     """The state's columns of a file or frame, in its order."""
     from pastwise.logs.sources import log_errors, open_table
 
-    needed = RowColumns.within(columns)
     with log_errors(table):
         frame = open_table(table, needed)
         require_columns(needed, list(frame.collect_schema()))
