@@ -214,18 +214,29 @@ def test_a_goal_as_a_mapping() -> None:
     assert json.loads(json.dumps(learner.goal.to_dict())) == {"prefer": [["mild", 1.0]]}
 
 
+def learned_from_ordered_sizes(condition: str) -> TransferLearner:
+    sizes = pd.Categorical(
+        ["small", "large", "mid", "small", "large"], ["small", "mid", "large"], ordered=True
+    )
+    table = pd.DataFrame({"size": sizes, "did": list("xyxyx"), "who": [1] * 5, "t": range(5)})
+    learner = TransferLearner(pw.Goal(prefer=condition))
+    return learner.fit(table, state="size", action="did", episode="who", time="t")
+
+
 @pytest.mark.parametrize(
     ("condition", "preferred"), [("size <= mid", ["small", "mid"]), ("size > mid", ["large"])]
 )
 def test_ordered_categories_are_compared_by_their_order(
     condition: str, preferred: list[str]
 ) -> None:
-    sizes = pd.Categorical(
-        ["small", "large", "mid", "small", "large"], ["small", "mid", "large"], ordered=True
-    )
-    table = pd.DataFrame({"size": sizes, "did": list("xyxyx"), "who": [1] * 5, "t": range(5)})
-    learner = TransferLearner(pw.Goal(prefer=condition))
-    learner.fit(table, state="size", action="did", episode="who", time="t")
+    learner = learned_from_ordered_sizes(condition)
     wanted = learner.ideal_.transition[0, 0] > 0.1
     labels = learner.counts_.states.labels
     assert [labels[i] for i in np.flatnonzero(wanted).tolist()] == preferred
+
+
+@pytest.mark.parametrize("condition", ["size <= medium", "not size > 'Mid'"])
+def test_text_without_a_place_in_an_order_is_not_compared_with_it(condition: str) -> None:
+    """Alphabetically, only large comes before medium."""
+    with pytest.raises(GoalError, match=r"has the order small, mid, large, in which .* no place"):
+        learned_from_ordered_sizes(condition)

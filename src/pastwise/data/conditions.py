@@ -51,7 +51,7 @@ from pastwise.data.regions import (
     plain,
 )
 from pastwise.data.space import Label, key_of
-from pastwise.errors import ConditionError, ParameterError, shown
+from pastwise.errors import ConditionError, ParameterError, listed, shown
 
 Literal = bool | float | str
 """A value that a column is compared with."""
@@ -734,6 +734,21 @@ _MEANT = {
     False: "numbers, and {} is none",
 }
 """What a column of intervals holds, and what to write: by whether its numbers are dates."""
+
+
+def unranked(condition: Condition, orders: Mapping[str, Sequence[Label]]) -> str | None:
+    """Why a text of the condition has no place in the order of its column; None if it has one.
+
+    >>> unranked(parse_condition("size <= medium"), {"size": ["small", "mid", "large"]})
+    "size has the order small, mid, large, in which 'medium' has no place"
+    """
+    for atom in condition.atoms():
+        order = orders.get(atom.column, ())
+        is_text = isinstance(atom.value, str) and number_or_date(atom.value) is None
+        if order and is_text and atom.operator in ORDER and atom.value not in order:
+            known = listed(list(map(key_of, order)), most=8)
+            return f"{atom.column} has the order {known}, in which {shown(atom.value)} has no place"
+    return None
 
 
 def with_orders(condition: Condition, orders: Mapping[str, Sequence[object]]) -> Condition:

@@ -18,6 +18,7 @@ from pastwise.data.conditions import (
     incomparable,
     looks_like_condition,
     parse_condition,
+    unranked,
     with_orders,
 )
 from pastwise.data.regions import Categories, Interval, Point, Region
@@ -191,7 +192,7 @@ class StateFinder:
         return with_orders(condition, self._orders)
 
     def _require_columns(self, part: str, condition: Condition) -> None:
-        """Refuse columns that the states were not made of, and text where there are numbers."""
+        """Refuse columns that the states were not made of, and text that these do not compare."""
         for name in condition.columns:
             if name in self.columns:
                 continue
@@ -204,6 +205,7 @@ class StateFinder:
                 part,
             )
         problem = incomparable(condition, self.regions.values())
+        problem = problem or unranked(condition, self._orders)
         if problem is not None:
             raise GoalError(f"{part}: {condition}: {problem}", part)
 
