@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -236,3 +237,24 @@ def test_the_unit_of_the_reward_does_not_change_the_rule() -> None:
         learner = TransferLearner(MAXIMISE, method="TL").fit(each, **PANEL)
         rules.append(learner.rule_.probabilities)
     assert rules[0] == pytest.approx(rules[1])
+
+
+@pytest.mark.parametrize("method", ["TL", "FPD_learn", "TL_foresight"])
+def test_rounding_of_equal_rewards_prefers_nothing(method: str) -> None:
+    """Means of 0.1 over 3 and over 7 records differ in the last digit."""
+    log: dict[str, list[Any]] = {"s": [], "a": [], "then": []}
+    for number, (state, action, following) in enumerate(product("gh", "xy", "ghe"), start=3):
+        for name, value in zip(log, (state, action, following), strict=True):
+            log[name] += [value] * number
+    reward = [0.1] * len(log["s"])
+    columns: dict[str, Any] = {
+        "state": "s",
+        "action": "a",
+        "next_state": "then",
+        "terminal": ["e"],
+    }
+    stated = TransferLearner(Goal(reward=dict.fromkeys("ghe", 0.1)), method=method)
+    found = TransferLearner(MAXIMISE, method=method)
+    found.fit({**log, "r": reward}, reward="r", **columns)
+    expected = stated.fit(log, **columns).rule_.probabilities
+    assert found.rule_.probabilities == pytest.approx(expected, abs=1e-3)

@@ -120,14 +120,16 @@ def test_dependent_records_leave_more_open() -> None:
     assert widths[1] > 1.5 * widths[0]
 
 
-@pytest.mark.parametrize("reward", [0.0, 7.0])
+@pytest.mark.parametrize("reward", [0.0, 7.0, 0.1])
 def test_a_constant_reward_is_known(reward: float) -> None:
+    """Also one whose sums round."""
     _, (state, action, next_state) = random_records(20)
     counts = TransitionCounts.from_records(
         state, action, next_state, STATES, ACTIONS, reward=reward
     )
     posterior = RewardPosterior.of(counts)
     assert posterior.table == pytest.approx(reward)
+    assert np.ptp(posterior.table) == 0
     assert posterior.sample(3, np.random.default_rng(0)) == pytest.approx(reward)
 
 

@@ -34,6 +34,9 @@ from pastwise.errors import ParameterError
 
 NO_REWARDS = "the log has no rewards; name the column that holds them with reward="
 
+ROUNDING = 1e-9
+"""Relative rounding error of a mean: that of a plain sum over a hundred million records."""
+
 
 @dataclass(frozen=True, eq=False)
 class RewardPosterior:
@@ -118,8 +121,14 @@ class RewardPosterior:
 
     @property
     def mean(self) -> FloatArray:
-        """Posterior mean of each cell's reward: [S] or [S, A]."""
-        return self._given(self.group_mean)
+        """Posterior mean of each cell's reward: [S] or [S, A].
+
+        Means that differ by rounding are equal: a goal follows the smallest differences, since its
+        unit is their range.
+        """
+        mean = self._given(self.group_mean)
+        is_constant = np.ptp(mean) <= ROUNDING * np.abs(mean).max()
+        return np.full_like(mean, mean.flat[0]) if is_constant else mean
 
     @property
     def table(self) -> FloatArray:
