@@ -201,3 +201,15 @@ def test_the_value_of_a_log_without_end_is_the_mean_of_its_records() -> None:
     by_action.fit(log, state="s", action="a", next_state="n")
     value = by_action.evaluate(samples=100).value_in_log
     assert value is not None
+
+
+@pytest.mark.parametrize("terminal", [[], ["b"]])
+def test_the_reward_of_a_log_is_that_of_its_records(terminal: list[str]) -> None:
+    """Not what is inferred of its mean, which few records leave open."""
+    reward = [1.0, 4.0, 2.0, 9.5]
+    log = {"s": list("aaaa"), "a": list("xyxy"), "n": list("abab"), "r": reward}
+    learner = TransferLearner(Goal(maximise="reward"))
+    learner.fit(log, state="s", action="a", next_state="n", reward="r", terminal=terminal)
+    number = 2 if terminal else 4  # episodes, or records
+    value = learner.evaluate(samples=100).value_in_log
+    assert value == pytest.approx(sum(reward) / number)

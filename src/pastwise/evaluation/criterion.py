@@ -180,17 +180,22 @@ class Criterion:
         """
         if self.ends is None and len(log.terminal):
             return None
-        utility = np.broadcast_to(self.utility, _full_shape(self.utility, log))
-        if utility.ndim == 1:
-            of_transitions = utility[log.next_state]
-        else:
-            of_transitions = utility[log.state, log.action, log.next_state]
-        total = float((log.records * of_transitions).sum())
+        total = float((log.records * self._utility_in(log)).sum())
         number = float(log.num_records)
         if self.ends is not None:
             starts = 0.0 if self.starts is None else float(self.starts.sum())
             number = starts if episodes is None else float(episodes.number)
         return total / number if number > 0 else None
+
+    def _utility_in(self, log: TransitionCounts) -> FloatArray:
+        """Utility of each distinct transition of a log; for its reward, what the records have."""
+        if self.rewards is not None and log.reward_sums is not None:
+            weight = np.where(log.weight > 0, log.weight, 1.0)
+            return np.asarray(log.reward_sums[0] / weight)
+        utility = np.broadcast_to(self.utility, _full_shape(self.utility, log))
+        if utility.ndim == 1:
+            return np.asarray(utility[log.next_state])
+        return np.asarray(utility[log.state, log.action, log.next_state])
 
     @classmethod
     def of(
