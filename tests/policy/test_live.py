@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import pastwise as pw
 from pastwise.data.bins import Bins
-from pastwise.errors import InfeasibleError, LabelError
+from pastwise.errors import GoalError, InfeasibleError, LabelError
 from pastwise.goals.ideal import IdealModel
 from pastwise.methods import FPD, TL, Rand, TLExplore
 from pastwise.methods.base import EVERY_STATE, Plan
@@ -316,6 +316,18 @@ def test_a_loop_survives_its_first_new_state(method: str) -> None:
     learner.merge(first).merge(live.take())
     assert learner.counts_ == again.counts_
     assert live.take().num_records == 0
+
+
+def test_a_new_state_that_the_goal_has_no_room_for_changes_nothing() -> None:
+    goal = pw.Goal(prefer="mild", floor=0.4)
+    live = learned(goal).live(seed=1)
+    live.observe("cold", "heat", "mild")
+    before = live.state_hash()
+    with pytest.raises(GoalError, match="lower the floor"):
+        live.observe("cold", "heat", "frost")
+    assert live.revision == 1
+    assert live.state_hash() == before
+    assert live.take().num_records == 1
 
 
 def test_new_labels_keep_the_weights_of_a_log_that_ages() -> None:

@@ -206,23 +206,26 @@ class LivePolicy(DecidingPolicy):
     def _grow(self, state: Label, action: Label, next_state: Label, reward: float | None) -> None:
         """Learn a record of which some labels are new: from all records, over all labels.
 
-        A fixed policy keeps the record, and stays as it is.
+        A fixed policy keeps the record, and stays as it is. An error, such as a floor that so many
+        states do not leave room for, changes nothing.
         """
         record = one_record(
             state, action, next_state, self._counts, 1.0, reward, self._policy.columns
         )
         new = replace(record, decay=self._counts.decay)
-        self._revision += 1
         if self._base.is_fixed:
+            self._revision += 1
             self._earlier = new if self._earlier is None else self._earlier + new
             return
 
         # All records up to this one, in one log.
         new = self._recent() + new
         counts = self._counts + new if self._taken is None else self._counts + self._taken + new
+        base = self._base.over(counts)
+        self._revision += 1
         self._earlier = new if self._earlier is None else self._earlier + new
         self._taken = None
-        self._start(self._base.over(counts))
+        self._start(base)
 
     # Storing.
 
