@@ -56,3 +56,19 @@ def test_errors_name_the_part() -> None:
     with pytest.raises(GoalError, match="anything: a label is named twice") as twice:
         shares("anything", {5: 1, "5": 1}, Space((5, 6)), None)
     assert twice.value.part == "anything"
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {5: 1, "5": 2},
+        {5: {5: 1}, "5": {6: 2}},
+        {6: {5: 1, "5": 2}},
+        {6: {5: {6: 1, "6": 2}}},
+    ],
+)
+def test_a_number_given_twice_is_refused(table: dict[Label, object]) -> None:
+    """None of the two is silently left out."""
+    numbered = Space((5, 6))
+    with pytest.raises(GoalError, match="reward: a label is named twice"):
+        numbers("reward", table, numbered, numbered)

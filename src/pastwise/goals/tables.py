@@ -46,11 +46,6 @@ def shares(
         the wanted labels keep nearly all of the probability however many others there are.
     """
     chosen = indices_of(part, wanted, space)
-    if len(np.unique(chosen)) < len(chosen):
-        raise GoalError(
-            f"{part}: a label is named twice, as itself and by its key; name it once", part
-        )
-
     num_others = len(space) - len(chosen)
     if floor is None:
         floor = min(default_floor, others_share / num_others) if num_others else 0.0
@@ -110,9 +105,10 @@ def numbers(part: str, table: Mapping[Label, object], states: Space, actions: Sp
 
     # The numbers.
     full = np.zeros(shape)
-    for state, by_action in by_state.items():
-        for action, inner in by_action.items():
-            row = full[_index_of(part, state, states), _index_of(part, action, actions)]
+    for s, by_action in zip(indices_of(part, by_state, states), by_state.values(), strict=True):
+        chosen = indices_of(part, by_action, actions)
+        for a, inner in zip(chosen, by_action.values(), strict=True):
+            row = full[s, a]
             if isinstance(inner, Mapping):
                 values = [as_number(part, value) for value in inner.values()]
                 row[indices_of(part, inner, states)] = values
@@ -147,11 +143,16 @@ def allowed_actions(forbid: Sequence[Forbidden], states: Space, actions: Space) 
 
 
 def indices_of(part: str, labels: Iterable[Label], space: Space) -> IntArray:
-    """Indices of labels, with the part of the goal in the error."""
+    """Indices of different labels, with the part of the goal in the error."""
     try:
-        return space.indices(labels)
+        indices = space.indices(labels)
     except UnknownLabelError as error:
         raise GoalLabelError(part, error.label, error.suggest) from None
+    if len(np.unique(indices)) < len(indices):
+        raise GoalError(
+            f"{part}: a label is named twice, as itself and by its key; name it once", part
+        )
+    return indices
 
 
 def _index_of(part: str, label: Label, space: Space) -> int:
