@@ -548,7 +548,17 @@ def test_bad_extra_rules_are_refused(
         learner.evaluate(rules={name: rule})
 
 
+def test_what_is_no_array_is_no_extra_rule(learner: pw.TransferLearner) -> None:
+    for rule in (learner.rule_, {"cold": {"heat": 1.0}}):
+        options: dict[str, Any] = {"rules": {"mine": rule}}
+        with pytest.raises(ParameterError, match=r"rules\['mine'\] must be an array of numbers"):
+            learner.evaluate(**options)
+
+
 def test_bad_input_is_refused(learner: pw.TransferLearner) -> None:
+    starts: dict[str, Any] = {"initial": ["cold"]}
+    with pytest.raises(ParameterError, match="initial takes states with their probabilities"):
+        learner.evaluate(**starts)
     other = pw.TransitionCounts.from_records(
         [0], [0], [0], pw.Space(("elsewhere",)), pw.Space(("heat",))
     )

@@ -56,9 +56,13 @@ def checked_probabilities(name: str, values: ArrayLike, *, sum_to_one: bool = Tr
 
     Single precision is kept.
     """
-    array = np.asarray(values)
-    if array.dtype != np.float32:
-        array = np.asarray(values, dtype=np.float64)
+    try:
+        array = np.asarray(values)
+        if array.dtype != np.float32:
+            array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        kind = type(values).__name__
+        raise ParameterError(f"{name} must be an array of numbers, not {kind}") from None
     if array.ndim == 0 or array.shape[-1] == 0:
         raise ParameterError(
             f"{name} must have at least one entry in its last axis; its shape is {array.shape}"

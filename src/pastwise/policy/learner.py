@@ -35,6 +35,7 @@ from pastwise.errors import (
     NotFittedError,
     ParameterError,
     StraddleError,
+    shown,
 )
 from pastwise.evaluation.actions import action_values
 from pastwise.evaluation.criterion import measure_of
@@ -897,6 +898,11 @@ class TransferLearner:
             learned_from_log = log is None or self.counts_.total().contains(counts)
         start = None
         if initial is not None:
+            if not isinstance(initial, Mapping):
+                raise ParameterError(
+                    "initial takes states with their probabilities, such as {'cold': 1}, "
+                    f"not {shown(initial)}"
+                )
             start = np.zeros(len(counts.states))
             start[counts.states.indices(initial)] = list(initial.values())
 
