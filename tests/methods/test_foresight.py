@@ -226,6 +226,30 @@ def test_without_any_uncertainty_the_preferred_action_is_taken(
     np.testing.assert_allclose(plan.rule, [[1, 0]] * states, atol=1e-9)
 
 
+EVERY = range(3)
+
+SAME_EVERYWHERE = [
+    (10, 40, Goal(prefer_actions={0: 1, 1: 1, 2: 0.5}, forbid=[(0, 0), (0, 2)])),
+    (113, 12, Goal(reward={s: {0: 3, 1: 1, 2: 2} for s in EVERY})),
+    (113, 12, Goal(reward={s: {0: dict.fromkeys(EVERY, 3), 2: {1: 2}} for s in EVERY})),
+]
+
+
+@pytest.mark.parametrize(("seed", "number", "goal"), SAME_EVERYWHERE)
+def test_the_best_action_is_taken_where_next_states_do_not_matter(
+    seed: int, number: int, goal: Goal
+) -> None:
+    """What the goal gives for an action is no evidence of how good the past was."""
+    state, action, next_state = np.random.default_rng(seed).integers(3, size=(3, number))
+    states = Space.of_size(3)
+    counts = TransitionCounts.from_records(state, action, next_state, states, states)
+    plan = plan_of(goal.on(states, states), counts)
+    utility = goal.score(states, states)
+    value = np.broadcast_to(utility, (3, 3, 3)).mean(axis=-1)
+    assert (plan.rule * value).sum(axis=-1)[1:] == pytest.approx(value.max(), abs=1e-3)
+    assert np.abs(plan.example).max() < 1e-3 * np.ptp(value)
+
+
 def corridor(slip: float) -> FloatArray:
     """States 0 .. 4, where an action leads a step down or up, and slips the other way."""
     transition = np.zeros((5, 2, 5))

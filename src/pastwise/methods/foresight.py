@@ -353,16 +353,19 @@ class TLForesight:
         """Slope of the values on the preferences of the past, in deviations: [N, 1, 1].
 
         Bayesian regression within states. The value that a row's records show varies around that of
-        its state by the deviation of the prior, which carries the example, and by chance. The prior
-        of the slope is normal with standard deviation 1; it does not fall below 0 unless the past
-        was worse than random.
+        its state by a deviation, which carries the example, and by chance. The deviation is that of
+        the prior and how far the goal itself sets the actions of the state apart; without the
+        latter, any preference for actions would be overwhelming evidence where next states hardly
+        differ. The prior of the slope is normal with standard deviation 1; it does not fall below 0
+        unless the past was worse than random.
         """
+        deviation_squared = rows.prior_deviation**2 + rows.known_spread**2
         precision = np.where(
             task.is_allowed & (task.belief.records > 0) & task.is_open[:, None],
-            1 / (rows.noise + rows.prior_deviation**2),
+            1 / (rows.noise + deviation_squared),
             0.0,
         )
-        x = past.preference * rows.prior_deviation
+        x = past.preference * np.sqrt(deviation_squared)
         total = precision.sum(axis=-1, keepdims=True)
         weight = precision / np.where(total > 0, total, 1.0)
         x = x - (weight * x).sum(axis=-1, keepdims=True)

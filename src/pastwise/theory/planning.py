@@ -195,6 +195,16 @@ class Task:
             value = np.where(self.is_open, fold(np.maximum, self._of_allowed(value)), value)
         return np.asarray(self._of_allowed(value).argmax(axis=-1))
 
+    @cached_property
+    def _known_spread(self) -> FloatArray:
+        """How far actions of a state differ by what the goal gives for them: [N, S, 1]."""
+        known = self._action_part
+        if self._collected.ndim > 2:
+            known = known + self.belief.of_prior(self._collected)
+        mean = (self.uniform * known).sum(axis=-1, keepdims=True)
+        variance = (self.uniform * (known - mean) ** 2).sum(axis=-1, keepdims=True)
+        return np.asarray(np.sqrt(variance))
+
     def row_values(self, value: FloatArray) -> RowValues:
         """What is known of the value of each action, given that of the next state: [N, S]."""
         belief = self.belief
@@ -216,6 +226,7 @@ class Task:
         return RowValues(
             deviation=np.sqrt(variance / (belief.weight + 1)),
             prior_deviation=np.sqrt(prior_variance / (belief.mass + 1)),
+            known_spread=self._known_spread,
             shown=recorded / number + self._action_part,
             noise=np.maximum(variance, SMALLEST_DEVIATION**2) / number,
         )
@@ -229,6 +240,8 @@ class RowValues:
     ----------
     deviation, prior_deviation
         Standard deviation of the value under the posterior, and under the prior.
+    known_spread
+        Standard deviation, over the actions of the state, of what the goal itself gives for them.
     shown
         Mean of the value over the records of the row alone.
     noise
@@ -237,6 +250,7 @@ class RowValues:
 
     deviation: FloatArray
     prior_deviation: FloatArray
+    known_spread: FloatArray
     shown: FloatArray
     noise: FloatArray
 
