@@ -1,8 +1,9 @@
 """A policy as SQL: one ``CASE`` expression for the state, and one for the most probable action.
 
 Numbers are written with an exponent, so that engines read them as floating point and not as
-decimals, which they would round. Not-a-number counts as missing: engines that sort it after
-infinity find it above, others find that it compares with nothing.
+decimals, which they would round. Not-a-number counts as missing. It is found by its text, because
+engines disagree on how it compares with numbers and on the name of infinity: to SQLite, that of the
+SQL standard is 0.
 """
 
 from __future__ import annotations
@@ -10,14 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from itertools import chain
-from math import inf, isfinite
+from math import inf
 
 from pastwise.data.regions import Categories, Interval, Missing, Point, Values
 from pastwise.data.space import Label, key_of
 from pastwise.logs.files import FILE_KINDS
 from pastwise.policy.export import Export, ExportedState
-
-INFINITY = "CAST('Infinity' AS DOUBLE PRECISION)"
 
 MOMENT = re.compile(r"(\d{4,}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?([+-]\d\d:\d\d)?")
 """The label of a moment."""
@@ -127,9 +126,16 @@ def _between(column: str, values: Interval) -> str:
     if values.low > -inf:
         mark = ">=" if values.low_closed else ">"
         parts.append(f"{column} {mark} {number_literal(values.low)}")
-    mark = "<=" if values.high_closed or values.high == inf else "<"
-    parts.append(f"{column} {mark} {number_literal(values.high)}")
+    if values.high < inf:
+        mark = "<=" if values.high_closed else "<"
+        parts.append(f"{column} {mark} {number_literal(values.high)}")
+    else:
+        parts.append(_is_nan(column, "NOT IN"))
     return " AND ".join(parts)
+
+
+def _is_nan(column: str, mark: str = "IN") -> str:
+    return f"LOWER(CAST({column} AS VARCHAR)) {mark} ('nan', '-nan')"
 
 
 def _among(column: str, text: str, values: Categories) -> str:
@@ -153,7 +159,7 @@ def _is_missing(name: str, is_numeric: bool) -> str:
     column = identifier(name)
     if not is_numeric:
         return f"{column} IS NULL"
-    return f"({column} IS NULL OR NOT {column} <= {INFINITY})"
+    return f"({column} IS NULL OR {_is_nan(column)})"
 
 
 def value_literal(value: Label) -> str:
@@ -173,8 +179,6 @@ def number_literal(number: float) -> str:
     >>> number_literal(0.1), number_literal(1e-07), number_literal(3.0)
     ('0.1e0', '1e-07', '3.0e0')
     """
-    if not isfinite(number):
-        return INFINITY if number > 0 else f"-{INFINITY}"
     text = repr(float(number))
     return text if "e" in text else f"{text}e0"
 
