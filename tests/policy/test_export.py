@@ -16,6 +16,7 @@ import duckdb
 import numpy as np
 import onnxruntime
 import openpyxl
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -285,6 +286,33 @@ def test_python_takes_booleans_for_their_words(role: str, written: tuple[Any, An
     for value in (True, False, "True", "FALSE", "true"):
         row = {"smoker": value}
         assert namespace["decide"](row) == learner.predict([row])[0]
+
+
+@pytest.mark.parametrize("value", [0, 1, 1.0, np.True_, 2, 0.5, "yes", "", date(2024, 5, 1)])
+def test_python_takes_and_refuses_the_booleans_that_the_policy_does(value: object) -> None:
+    learner = smokers("features", (True, False))
+    namespace: dict[str, Any] = {}
+    exec(compile(to_python(Export.of(learner)), "policy.py", "exec"), namespace)
+    row = {"smoker": value}
+    try:
+        action = learner.predict([row])[0]
+    except pw.errors.LabelError:
+        with pytest.raises(ValueError, match="neither true nor false"):
+            namespace["decide"](row)
+    else:
+        assert namespace["decide"](row) == action
+
+
+@pytest.mark.parametrize("missing", [None, nan, pd.NA, pd.NaT, np.datetime64("NaT")])
+@pytest.mark.parametrize("kind", ["leaves", "labels", "numbers", "bins"])
+def test_python_knows_every_missing_value(kind: str, missing: object) -> None:
+    row = {"x": missing, "y y": 0.0, "ward": missing, "beds": missing, "flag": True}
+    state, _ = expected(learned(kind), row)
+    if state is None:
+        with pytest.raises(ValueError, match="no state matches"):
+            module_of(kind)["state"](row)
+    else:
+        assert module_of(kind)["state"](row) == state
 
 
 def test_python_takes_dates_as_text() -> None:

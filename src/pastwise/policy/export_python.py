@@ -49,9 +49,9 @@ def _plain(value):
     """A value without its library; None if it is missing."""
     if hasattr(value, "item"):
         value = value.item()
-    if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return None
-    return value
+    return None if value != value else value
 
 
 def _number(value):
@@ -102,11 +102,15 @@ def _word(value, words):
 
 
 def _truth(value):
-    """A value as true or false."""
+    """A value as true or false: also 0 and 1, and the words."""
     value = _plain(value)
+    if value is None:
+        return None
     if isinstance(value, str):
-        return {{"true": True, "false": False}}[value.lower()]
-    return None if value is None else bool(value)
+        value = {{"true": True, "false": False}}.get(value.lower(), value)
+    if isinstance(value, (int, float)) and value in (0, 1):
+        return bool(value)
+    raise ValueError(f"{{value!r}} is neither true nor false")
 
 
 def _key(value):
