@@ -237,6 +237,7 @@ def test_a_full_disk(shell: Shell, folder: Path, name: str) -> None:
         ("retarget policy.safetensors --prefer mild --method magic -o new.safetensors", "magic"),
         ("export policy.safetensors -o rule.txt", ".parquet, .csv or .json"),
         ("merge", "PARTS"),
+        ("card policy.safetensors -o new.md --margin nan", "--margin must be a finite number"),
         ("magic", "magic"),
         ("reproduce --out log.csv --runs 1", "log.csv"),
         ("study calibration --out log.csv --systems 1", "log.csv"),

@@ -657,11 +657,14 @@ def card(
     policy: Path, output: Path, title: str | None, no_verdict: bool, margin: float | None
 ) -> int:
     """Write a policy card, .md or .html: goal, data, states, support, verdict and limits."""
+    from pastwise.evaluation.verdict import require_margin
     from pastwise.policy.card import PolicyCard
     from pastwise.policy.learner import load
     from pastwise.policy.summary import quick_verdict
     from pastwise.report.card import require_card_path, write_card
 
+    if margin is not None:
+        require_margin("--margin", margin)
     keep_inputs(output, policy)
     require_card_path(output)
     learner = load(policy)
