@@ -67,6 +67,7 @@ def require_bad_input(shown: Shown, because: str) -> None:
 
 
 LOGS = {
+    "": "the path is empty",
     "missing.csv": "no such file: missing.csv",
     "missing-*.csv": "no such file: missing-*.csv",
     "folder": "is a folder",

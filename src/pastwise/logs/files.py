@@ -126,6 +126,8 @@ def _matching(pattern: str) -> list[str]:
     """The files that a path or glob stands for, in order."""
     if pattern == STDIN:
         return [file_of_stdin()]
+    if not pattern:
+        raise FileError("the path is empty; name a file")
     try:
         is_folder = Path(pattern).is_dir()
         exists = Path(pattern).exists()
