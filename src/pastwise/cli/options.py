@@ -45,10 +45,14 @@ AUTO = "auto"
 CLICK = "click"
 """Where a field keeps the decorator that declares its option."""
 
+OPTION = "option"
+"""Where a field keeps the option as it is written, such as ``--next-state``."""
+
 
 def option(*declarations: str, **attributes: Any) -> Any:
     """A field that an option of the command line sets."""
-    return field(metadata={CLICK: click.option(*declarations, **attributes)})
+    decorator = click.option(*declarations, **attributes)
+    return field(metadata={CLICK: decorator, OPTION: declarations[0]})
 
 
 def argument(name: str, **attributes: Any) -> Any:
@@ -256,10 +260,10 @@ class LogOptions:
     def refuse_columns(self) -> None:
         """Refuse options for the columns of a file that knows them."""
         for each in fields(self):
-            if each.name != "path" and getattr(self, each.name):
-                name = each.name.replace("_", "-")
+            if OPTION in each.metadata and getattr(self, each.name):
                 raise ParameterError(
-                    f"{self.path} holds counts, whose columns are known; leave out --{name}"
+                    f"{self.path} holds counts, whose columns are known; "
+                    f"leave out {each.metadata[OPTION]}"
                 )
 
 
