@@ -159,6 +159,19 @@ def test_learned_states_do_not_depend_on_the_order_of_rows(random: Any) -> None:
     assert _partition(shuffled) == _partition(log)
 
 
+@pytest.mark.parametrize("zeros", [(-0.0, 0.0), (0.0, -0.0)])
+def test_a_threshold_is_never_negative_zero(zeros: tuple[float, float]) -> None:
+    """Which of the equal zeros comes first must not decide what the states are called."""
+    log = {
+        "x": [-1.0, -1.0, *zeros] * 100,
+        "did": ["a", "b"] * 200,
+        "result": ["good", "bad", "bad", "good"] * 100,
+    }
+    columns = Columns.of(features="x", action="did", outcome="result")
+    labels = read_log(log, columns).counts.states.labels
+    assert labels[:2] == ("x < 0", "x >= 0")
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_learned_states_do_not_depend_on_the_engine(engine: str) -> None:
     log = _clinic(30)

@@ -596,6 +596,15 @@ def test_automatic_bins_tell_a_rare_value_from_a_frequent_one() -> None:
         assert counts.records.tolist() == [97, 3]
 
 
+def test_the_order_of_rows_does_not_choose_between_zero_and_its_negative() -> None:
+    """Rounding makes -0 of small numbers; whichever comes first may be a quantile."""
+    values = [-1.0, -0.0, 0.0, 0.0, -0.0, 1.0, 2.0]
+    for state in (values, values[::-1], sorted(values, key=str)):
+        log = {"state": state, "action": ["x"] * 7, "then": state}
+        counts = count_transitions(log, "state", "action", "then", bins={"state": 2})
+        assert counts.states.labels == ("< 0", ">= 0")
+
+
 def test_automatic_bins_of_no_numeric_column_change_nothing() -> None:
     log = {"state": ["a", "b"], "action": ["x", "y"], "then": ["b", "a"]}
     plain = count_transitions(log, "state", "action", "then")

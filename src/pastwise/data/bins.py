@@ -67,8 +67,11 @@ class Bins:
 
     @classmethod
     def of(cls, edges: Sequence[float]) -> Bins:
-        """Bins from edges as people write them; infinite ones at either end change nothing."""
-        numbers = tuple(float(edge) for edge in edges)
+        """Bins from edges as people or engines give them.
+
+        Infinite ones at either end change nothing, and -0 is 0.
+        """
+        numbers = tuple(float(edge) + 0.0 for edge in edges)
         if numbers and numbers[0] == -inf:
             numbers = numbers[1:]
         if numbers and numbers[-1] == inf:

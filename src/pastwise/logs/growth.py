@@ -253,7 +253,8 @@ class Scale:
         if feature.kind != "number":
             return cls(feature, np.empty(0), is_ordered=feature.kind == "boolean")
         thresholds = _thresholds(values, number)
-        return cls(feature, np.union1d(thresholds, np.array(exact, dtype=np.float64)), True)
+        edges = np.union1d(thresholds, np.array(exact, dtype=np.float64))
+        return cls(feature, edges + 0.0, True)  # no negative zero
 
     @property
     def axis(self) -> Axis:
@@ -317,7 +318,7 @@ def _thresholds(values: FloatArray | IntArray, number: int) -> FloatArray:
     thresholds = set()
     digits = 2 - floor(log10(spread)) if 0 < spread < inf else 0
     for low, high in zip(below.tolist(), above.tolist(), strict=True):
-        rounded = round(high, digits) + 0.0  # no negative zero
+        rounded = round(high, digits)
         is_between = low < rounded <= high
         if len(distinct) <= number + 1 and not is_between:
             rounded = _short_between(low, high)

@@ -52,7 +52,7 @@ def with_quantiles(
     numbers = _numbers_of_bins(columns, spreads)
     edges = _edges(frame, finite, numbers, spreads)
     kept = {name: given for name, given in columns.bins.items() if name != ALL_NUMBERS}
-    return replace(columns, bins={**kept, **{name: Bins(each) for name, each in edges.items()}})
+    return replace(columns, bins={**kept, **{name: Bins.of(each) for name, each in edges.items()}})
 
 
 def _spreads(frame: nw.LazyFrame[Any], values: Mapping[str, nw.Expr]) -> dict[str, Spread]:
