@@ -385,6 +385,9 @@ SPELLINGS = [
     ("2024-01-02T09:30:00", "2024-01-02 09:30:00"),
     ("2024-01-02T09:30:00.5", "2024-01-02 09:30:00.500000"),
     ("2024-01-02T00:00:00+02:00", "2024-01-02 00:00:00+02:00"),
+    ("-3", -3.0),
+    (4.0, "4"),
+    ("cured 1", "cured 1.0"),
 ]
 
 
@@ -410,6 +413,9 @@ def test_a_space_that_tells_spellings_apart_keeps_them() -> None:
     assert both.index(True) == 1
     assert not both.has("TRUE")
     assert len(both.union(Space(["TRUE"]))) == 4
+    versions = Space(["1", "1.0"])
+    assert (versions.index(1), versions.index(1.0)) == (0, 1)
+    assert set(versions.union(Space([1.0, 2.0])).labels) == {"1", "1.0", 2.0}
 
 
 def test_union_of_spellings_does_not_depend_on_the_order() -> None:
@@ -421,7 +427,14 @@ def test_union_of_spellings_does_not_depend_on_the_order() -> None:
 
 @pytest.mark.parametrize(
     ("label", "other"),
-    [("truth", "Truth"), ("2024-1-2 00:00:00", "2024-1-2"), ("9:30:00.50", "9:30:00.5")],
+    [
+        ("truth", "Truth"),
+        ("2024-1-2 00:00:00", "2024-1-2"),
+        ("9:30:00.50", "9:30:00.5"),
+        ("1.1.0", "1.1"),
+        ("1.50", "1.5"),
+        ("01", "1.0"),
+    ],
 )
 def test_other_texts_have_no_other_spelling(label: str, other: str) -> None:
     assert not Space([label]).has(other)

@@ -78,10 +78,12 @@ def test_merge_of_files_of_counts(tmp_path: Path, text_log: Path, typed_log: Pat
     require_one_label_each(merged)
 
 
-# Booleans and moments of typed tables, and what pandas writes of them.
+# Values of typed tables, and how a CSV file may have them.
 
 SPELLED: dict[str, tuple[list[Any], list[str]]] = {
     "booleans": ([True, False, True], ["True", "False", "True"]),
+    "whole numbers": ([1.0, 2.0, 1.0], ["1", "2", "1"]),
+    "fractions of whole numbers": ([1, 2, 1], ["1.0", "2.0", "1.0"]),
     "days": (
         [datetime(2024, 1, 2), datetime(2024, 1, 3), datetime(2024, 1, 2)],
         ["2024-01-02", "2024-01-03", "2024-01-02"],

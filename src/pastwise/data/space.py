@@ -44,6 +44,9 @@ intervals are sorted by their lower end."""
 TRUTH = ("true", "false")
 """The words for booleans; a table may have them in upper case."""
 
+WHOLE_FRACTION = re.compile(r"-?\d+\.0", re.ASCII)
+"""The text of a floating-point number that is whole, such as ``1.0``."""
+
 MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d*?)0*)?([+-]\d\d:\d\d)?")
 """The text of a moment: date, time of day, fraction of a second, and offset from UTC."""
 
@@ -80,16 +83,19 @@ def key_of(label: Label) -> str:
 
 
 def spelling_of(key: str) -> str:
-    """The one spelling of a key that tables write in several ways: of a boolean or a moment.
+    """The one spelling of a key that tables write in several ways: a boolean, number or moment.
 
-    A boolean may come after the name of its column, as the outcomes of one-shot decisions have it.
+    Whole numbers are fractions where a table has missing values next to them. A boolean or a number
+    may come after the name of its column, as the outcomes of one-shot decisions have it.
 
-    >>> spelling_of("True"), spelling_of("cured True"), spelling_of("2024-01-02 00:00:00")
-    ('true', 'cured true', '2024-01-02')
+    >>> spelling_of("True"), spelling_of("cured 1.0"), spelling_of("2024-01-02 00:00:00")
+    ('true', 'cured 1', '2024-01-02')
     """
     name, blank, word = key.rpartition(" ")
     if word.lower() in TRUTH:
         return name + blank + word.lower()
+    if WHOLE_FRACTION.fullmatch(word):
+        return key.removesuffix(".0")
     moment = MOMENT.fullmatch(key)
     if moment is None:
         return key
