@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from hypothesis import strategies as st
 from pastwise import Columns, Goal, LogWarning, TransferLearner, count_transitions, load
 from pastwise.data.partition import Partition
 from pastwise.data.regions import Interval
-from pastwise.errors import ConditionError, LogError, ParameterError
+from pastwise.errors import ConditionError, LabelError, LogError, ParameterError
 from pastwise.logs import growth
 from pastwise.logs.encoders import KMeans
 from pastwise.logs.read import read_log
@@ -440,3 +441,23 @@ def test_a_log_that_tells_words_apart_keeps_them_as_categories() -> None:
     assert partition.features[0].categories == ("False", "True", "false", "true")
     assert partition.features[0].value_of("True") == "True"
     assert partition.features[0].value_of(True) == "true"
+
+
+def test_codes_that_look_like_numbers_stay_categories(tmp_path: Path) -> None:
+    """Whatever other codes a file of further rows has, even none with a letter."""
+    codes = ["1", "2", "A", "B"] * 100
+    did = (["give"] * 4 + ["wait"] * 4) * 50
+    result = ["good", "bad", "good", "bad", "bad", "good", "bad", "good"] * 50
+    log = {"code": codes, "did": did, "result": result}
+    learner = TransferLearner(Goal(prefer="good"), method="TL")
+    learner.fit(log, features="code", action="did", outcome="result")
+
+    (tmp_path / "rows.csv").write_text("code\n1\n2\n")
+    assert learner.predict(tmp_path / "rows.csv").tolist() == ["give", "wait"]
+    assert not learner.decisions(tmp_path / "rows.csv").is_extrapolation.any()
+    (tmp_path / "more.csv").write_text("code,did,result\n1,give,good\n2,wait,good\n")
+    before = learner.counts_.num_records
+    assert learner.update(tmp_path / "more.csv").counts_.num_records == before + 2
+    for number in (1.0, date(2024, 1, 1)):
+        with pytest.raises(LabelError, match=r"row 1: 'code' is .*, which is no text"):
+            learner.predict([{"code": number}])

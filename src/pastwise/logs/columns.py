@@ -409,8 +409,20 @@ class Columns:
     def text(self) -> tuple[str, ...]:
         """Columns of a CSV file that are read as text: those that are only compared."""
         if self.text_labels:
-            return self.compared
-        return (self.episode,) if self.episode else ()
+            return (*self.compared, *self._categories)
+        return (self.episode, *self._categories) if self.episode else self._categories
+
+    @property
+    def _categories(self) -> tuple[str, ...]:
+        """Features that the partition knows as text; some of their values may look like numbers."""
+        if self.partition is None:
+            return ()
+        kinds = [feature.kind for feature in self.partition.features]
+        names: list[str] = []
+        for columns in (self.features, self.next_features):
+            named = zip(columns, kinds, strict=False)
+            names += [name for name, kind in named if kind == "category"]
+        return tuple(names)
 
     @property
     def all(self) -> tuple[str, ...]:

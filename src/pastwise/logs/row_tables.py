@@ -38,7 +38,7 @@ class RowColumns(Columns):
     @property
     def text(self) -> tuple[str, ...]:
         """Columns of a CSV file that are read as text."""
-        return tuple(name for name in super().text if name in self.state)
+        return tuple(name for name in super().text if name in self.all)
 
     @property
     def all(self) -> tuple[str, ...]:
