@@ -319,6 +319,31 @@ def test_decimal_commas(tmp_path: Path) -> None:
     assert count_transitions(quoted, **COLUMNS, bins={"s": [2]}).num_records == 2
 
 
+@pytest.mark.parametrize("values", [["1.5", "NA", "2"], ["?", "3"], ["2024-05-31", "NULL"]])
+@pytest.mark.parametrize("role", ["features", "reward", "time", "age"])
+def test_words_for_missing_values_are_refused_among_numbers_and_dates(
+    tmp_path: Path, values: list[str], role: str
+) -> None:
+    """As text, the numbers of a feature would be so many categories."""
+    lines = [f"a,u,b,{value}" for value in values]
+    (tmp_path / "log.csv").write_text("\n".join(["s,a,n,v", *lines]))
+    columns: dict[str, Any] = {"state": "s", "action": "a", "next_state": "n", role: "v"}
+    if role == "features":
+        columns = {"features": "v", "action": "a", "outcome": "n"}
+    elif role == "age":
+        columns["half_life"] = 3
+    with pytest.raises(LogError, match=r"'v' holds '(NA|\?|NULL)' among values such as .*empty"):
+        count_transitions(tmp_path / "log.csv", **columns)
+
+
+def test_words_among_labels_are_labels(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("s,a,n\n1,u,NA\nNA,u,1\n")
+    assert count_transitions(tmp_path / "log.csv", "s", "a", "n").states.labels == ("1", "NA")
+    (tmp_path / "doses.csv").write_text("d,a,o\n" + "none,u,y\n5,u,n\n" * 20)
+    counts = count_transitions(tmp_path / "doses.csv", features="d", action="a", outcome="o")
+    assert counts.num_records == 40
+
+
 def test_commas_that_may_separate_thousands_are_refused(tmp_path: Path) -> None:
     path = csv_file(tmp_path, "s;a;n", "1,500;x;2,000", "3;x;2")
     with pytest.raises(LogError, match=r"'1,500': is the comma a decimal comma.*decimal points"):

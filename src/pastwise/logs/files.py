@@ -305,6 +305,7 @@ def _open_csv(paths: list[str], columns: Columns) -> duckdb.DuckDBPyRelation:
         first_file = {**options, "paths": _exact(paths[:1]), "types": types}
         sample = _first_values(connection.sql(all_needed, params=first_file), typed)
         for name, values in sample.items():
+            _refuse_words_for_missing(name, values)
             is_label = name in columns.labels
             if all(_parses(value, float) for value in values):
                 types[name], selected[name] = _number(text, name, values, columns)
@@ -314,6 +315,26 @@ def _open_csv(paths: list[str], columns: Columns) -> duckdb.DuckDBPyRelation:
                 selected[name] = _as_moment(name, kind, is_label)
     query = f"select {', '.join(selected.values())} from {CSV_READER}"
     return connection.sql(query, params={**options, "types": types})
+
+
+MISSING_WORDS = ("NA", "N/A", "n/a", "#N/A", "NULL", "null", "None", "NaT", "\\N", "-", ".", "?")
+"""What programs write in CSV files for a missing value."""
+
+
+def _refuse_words_for_missing(name: str, values: list[str]) -> None:
+    """Refuse numbers or moments with a word for a missing value among them.
+
+    They would be read as text, and a feature's numbers then as so many categories.
+    """
+    words = [value for value in values if value.strip() in MISSING_WORDS]
+    others = [value for value in values if value.strip() not in MISSING_WORDS]
+    if not words or not others:
+        return
+    if all(_parses(value, float) for value in others) or moment_type(others) is not None:
+        raise LogError(
+            f"the column {name!r} holds {shown(words[0])} among values such as "
+            f"{shown(others[0])}; leave the fields of missing values empty"
+        )
 
 
 def _number(
