@@ -132,19 +132,19 @@ def _label_kinds(code: str, field: str) -> tuple[FindingKind, ...]:
             f"missing-{code}",
             f"Records without {article} {field}. They are left out.",
             f"{{records}} without {field} left out",
-            "Fill the gaps, or drop those records",
+            "Fill the gaps",
         ),
         FindingKind(
             f"not-finite-{code}",
             f"Records in which the {field} is infinite or not a number. They are left out.",
             f"{{records}} with an infinite or undefined {field} left out",
-            "Correct those records, or drop them",
+            "Correct those records",
         ),
         FindingKind(
             f"out-of-range-{code}",
             f"Records in which the {field} lies outside its bins. They are left out.",
             f"{{records}} outside the bins of their {field} left out",
-            "Widen the bins, or drop those records",
+            "Widen the bins",
         ),
     )
 
@@ -196,7 +196,7 @@ _KINDS = (
         "missing-reward",
         "Records without a reward, in a log with a reward column. They are left out.",
         "{records} without a reward left out",
-        "Fill the gaps, or drop those records",
+        "Fill the gaps",
     ),
     FindingKind(
         "one-episode",
