@@ -39,6 +39,17 @@ def test_an_effect_that_cannot_be_distinguished_from_none_is_found() -> None:
     assert codes(two_actions(effect=0.0, number=150)) == []  # too few records to say so
 
 
+def test_a_log_without_a_choice_between_actions_is_found() -> None:
+    log = two_actions(effect=0.25)
+    always = log | {"a": np.full(1000, "push")}
+    by_state = log | {"a": np.where(log["s"] == "up", "push", "wait")}
+    for each in (always, by_state):
+        assert "one-action" in codes(each)
+    by_state["a"][7] = "push" if by_state["a"][7] == "wait" else "wait"
+    assert "one-action" not in codes(by_state)
+    assert codes({name: values[:20] for name, values in always.items()}) == []  # may be chance
+
+
 def test_learning_warns_of_actions_without_effect() -> None:
     with pytest.warns(LogWarning, match="cannot be distinguished from none"):
         TransferLearner(Goal(prefer="up")).fit(two_actions(effect=0.0), **COLUMNS)

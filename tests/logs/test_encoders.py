@@ -67,6 +67,7 @@ def test_an_encoder_with_several_labels_for_a_row_is_refused() -> None:
         count_transitions(LOG, Wide(), **COLUMNS)
 
 
+@pytest.mark.filterwarnings("ignore:no state has records of several actions")
 def test_k_means_finds_clusters_and_survives_a_file(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     centres = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 1000.0]])

@@ -362,6 +362,7 @@ def test_states_of_an_encoder_are_not_exported(wards: dict[str, list[Any]], tmp_
         export_policy(learner, tmp_path / "policy.sql", "sql")
 
 
+@pytest.mark.filterwarnings("ignore:no state has records of several actions")
 def test_a_thousand_bins_are_counted() -> None:
     values = np.arange(2000.0).tolist()
     log = {"x": values, "a": ["go"] * 2000, "then": values}

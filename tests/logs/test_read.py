@@ -563,6 +563,7 @@ def automatic(log: dict[str, Any], bins: Any, **options: Any) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(("records", "number"), [(4, 2), (99, 2), (150, 3), (499, 9), (9999, 10)])
+@pytest.mark.filterwarnings("ignore:no state has records of several actions")
 def test_automatic_bins_suit_the_records(records: int, number: int) -> None:
     """At least 50 records a bin, on average, but no fewer than two bins and no more than ten."""
     values = [float(i) for i in range(records)]
@@ -588,6 +589,7 @@ def test_automatic_bins_of_all_columns_that_hold_many_numbers(kind: str, tmp_pat
     assert automatic(table, "auto", **options) == {"heat": 3, "wind": 3}
 
 
+@pytest.mark.filterwarnings("ignore:no state has records of several actions")
 def test_automatic_bins_tell_a_rare_value_from_a_frequent_one() -> None:
     log = {"state": [0.0] * 97 + [3.0, 5.0, 9.0], "action": ["x"] * 100, "then": [0.0] * 100}
     for bins in ("auto", 4):

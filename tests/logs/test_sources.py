@@ -117,11 +117,13 @@ def test_numbers_of_a_file_that_are_not_labels_are_numbers(write: Write) -> None
     assert binned == {("< 15", "x", ">= 15"): 1, (">= 15", "x", ">= 15"): 1}
 
 
+@pytest.mark.filterwarnings("ignore:no state has records of several actions")
 def test_fraction_after_many_whole_numbers_is_not_rounded(write: Write) -> None:
     path = write("s,a,n,w\n" + "a,x,b,1\n" * 3000 + "a,x,b,0.5\n")
     assert count_transitions(path, "s", "a", "n", weight="w").weight.tolist() == [3000.5]
 
 
+@pytest.mark.filterwarnings("ignore:no state has records of several actions")
 def test_fraction_after_many_whole_labels_is_not_rounded(write: Write) -> None:
     path = write(HEADER + "1,2,1\n" * 3000 + "1.5,2,1\n")
     assert read(path, text_labels=False) == {(1, 2, 1): 3000, (1.5, 2, 1): 1}

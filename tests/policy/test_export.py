@@ -184,6 +184,7 @@ MOMENTS = ["2024-01-01 00:00:00", "2024-01-02 10:30:00", "2024-01-03 10:30:00.25
 
 
 @pytest.mark.parametrize("kind", ["timestamp", "timestamptz", "timestamp_ns", "date"])
+@pytest.mark.filterwarnings("ignore:no state has records of several actions")
 def test_sql_decides_by_moments_in_columns_of_every_type(tmp_path: Path, kind: str) -> None:
     connection = duckdb.connect()
     connection.sql("set timezone = 'UTC'")

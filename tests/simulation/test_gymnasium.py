@@ -296,6 +296,7 @@ def test_a_number_of_bins_cuts_evenly_between_the_bounds() -> None:
     assert len(GymSystem("MountainCar-v0", bins=4).states) == 16
 
 
+@pytest.mark.filterwarnings("ignore:no state has records of several actions")
 def test_edges_cut_as_those_of_tables_do() -> None:
     edges = [-np.inf, -0.5, 0.0, 0.5, np.inf]
     log = collect(

@@ -1,6 +1,6 @@
 r"""Findings on the counts of a log: what its actions do, and what its labels are.
 
-Two of them concern actions.
+Two of those on actions rest on a statistic.
 
 *The action determines the next state.* Predict each next state by the most frequent one of its
 action. If that removes nearly all errors of predicting the most frequent next state of the log
@@ -39,6 +39,7 @@ def findings_on_counts(counts: TransitionCounts, columns: Columns) -> list[Findi
     return [
         *_findings_on_numbers(pooled.states, columns.state, columns, pooled.num_records),
         *_findings_on_numbers(pooled.actions, columns.action, columns, pooled.num_records),
+        *_one_action(pooled),
         *_action_is_outcome(pooled),
         *_without_effect(pooled),
     ]
@@ -117,6 +118,23 @@ def _as_number(label: Label) -> float | None:
 
 
 # Actions.
+
+
+def _one_action(counts: TransitionCounts, *, min_repeated: float = 20) -> list[Finding]:
+    """Whether no state has records of several actions.
+
+    Parameters
+    ----------
+    min_repeated : float
+        Records of states that have others: with fewer, the same action each time may be chance. If
+        one decision of seven differed from the usual one, 20 would show it with 95 %.
+    """
+    A = len(counts.actions)
+    pair, _ = distinct(counts.state * A + counts.action, len(counts.states) * A)
+    num_states = len(np.unique(pair // A))
+    if counts.num_records - num_states < min_repeated or len(pair) > num_states:
+        return []
+    return [finding_of("one-action", int(counts.num_records))]
 
 
 def _action_is_outcome(

@@ -256,6 +256,13 @@ _KINDS = (
         "episodes; leave it out, or record more episodes with it",
     ),
     FindingKind(
+        "one-action",
+        "Every state has records of one action only. The records are counted.",
+        "no state has records of several actions, so nothing shows what another one would lead to",
+        "Check that the action column is the right one. If it is, keep what was done until other "
+        "actions have been tried",
+    ),
+    FindingKind(
         "action-is-outcome",
         "The action determines the next state, in whatever state it is taken: it seems to record "
         "the outcome, such as an activity that is also the state that follows. The records are "

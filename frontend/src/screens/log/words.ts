@@ -30,6 +30,7 @@ const TITLES: Record<string, string> = {
   "dead-end": "States that are entered and never left",
   "action-constant": "The action never changes within an episode",
   "few-episodes": "Actions known from very few episodes",
+  "one-action": "Every state has a single action",
   "action-is-outcome": "The action seems to be the outcome",
   "no-effect": "Actions without a visible effect",
   "continuous-column": "Nearly every value is a state of its own",

@@ -84,7 +84,7 @@ function flat(rows: number[][]): Float64Array {
   return result;
 }
 
-/** Whether a rule [S, A] is what was done before, but for small changes, in some of the states. */
+/** Whether a rule [S, A] is what was done before, but for small changes, in each of these states. */
 export function repeatsBefore(
   rule: Float64Array,
   before: Float64Array,
