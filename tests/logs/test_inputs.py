@@ -339,9 +339,9 @@ def test_words_for_missing_values_are_refused_among_numbers_and_dates(
 def test_words_among_labels_are_labels(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("s,a,n\n1,u,NA\nNA,u,1\n")
     assert count_transitions(tmp_path / "log.csv", "s", "a", "n").states.labels == ("1", "NA")
-    (tmp_path / "doses.csv").write_text("d,a,o\n" + "none,u,y\n5,u,n\n" * 20)
+    (tmp_path / "doses.csv").write_text("d,a,o\n" + "none,u,y\n5,v,n\n5,u,y\n" * 20)
     counts = count_transitions(tmp_path / "doses.csv", features="d", action="a", outcome="o")
-    assert counts.num_records == 40
+    assert counts.num_records == 60
 
 
 def test_commas_that_may_separate_thousands_are_refused(tmp_path: Path) -> None:
