@@ -129,6 +129,14 @@ def test_fraction_after_many_whole_labels_is_not_rounded(write: Write) -> None:
     assert read(path, text_labels=False) == {(1, 2, 1): 3000, (1.5, 2, 1): 1}
 
 
+def test_columns_without_a_name_are_called_by_their_place(write: Write) -> None:
+    """R numbers rows in a first column of this kind, spreadsheets end in some that are empty."""
+    path = write(",s,a,n,,\n1,a,x,b,,\n2,b,y,a,,\n3,a,x,a,,7\n")
+    assert read(path) == {("a", "x", "b"): 1, ("b", "y", "a"): 1, ("a", "x", "a"): 1}
+    counts = count_transitions(path, "s", "a", "n", weight="column 1")
+    assert counts.weight.sum() == 6
+
+
 def test_long_numbers_of_episodes_differ(write: Write) -> None:
     """Two that are the same in floating point."""
     first, second = 2**60, 2**60 + 1

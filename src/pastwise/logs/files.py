@@ -409,7 +409,10 @@ def _read_header(path: str) -> Header:
 
 
 def _parse_header(path: str, line: str) -> Header:
-    """The names of a header by the delimiter that finds most of them."""
+    """The names of a header by the delimiter that finds most of them.
+
+    Spreadsheets and R leave columns without a name; they are called by their place.
+    """
     headers = []
     problem = ""
     for mark in ",;\t|":
@@ -419,7 +422,8 @@ def _parse_header(path: str, line: str) -> Header:
             problem = str(error)  # a very long header is one field to a delimiter it does not have
     if not headers:
         raise LogError(f"{path} is not a CSV file in UTF-8: {problem}")
-    return max(headers, key=lambda candidate: len(candidate.names))
+    delimiter, names = max(headers, key=lambda candidate: len(candidate.names))
+    return Header(delimiter, [name or f"column {place}" for place, name in enumerate(names, 1)])
 
 
 def _parses(value: str, parse: Callable[[str], object]) -> bool:
