@@ -197,7 +197,8 @@ class Projects:
         """The draft of an id."""
         found = self._drafts.get(draft_id)
         if found is None:
-            raise Problem("not-found", f"There is no draft {draft_id[:100]!r}.")
+            detail = f"There is no saved policy {draft_id[:100]!r}; it may have been deleted."
+            raise Problem("not-found", detail)
         return found
 
     def add_draft(self, draft: Draft) -> Draft:
