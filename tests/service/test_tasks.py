@@ -369,13 +369,13 @@ def test_an_unknown_version_is_named() -> None:
 
 
 def test_an_export_is_a_log_that_can_be_learned_from() -> None:
-    place = store_of(fitted(random_log()), RECORDS)
+    place = store_of(fitted(random_log()), [*RECORDS, ("warm", "heat", "warm")])
     found = tasks.export(tasks.Export(decisions=decisions(place)), Watched())
-    assert found["records"] == 40
+    assert found["records"] == 41
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         learner = fitted(JOB / str(found["file"]), {**COLUMNS, "next_state": "next_state"})
-    assert learner.counts_.num_records == 40
+    assert learner.counts_.num_records == 41
     assert found["bytes"] == (JOB / str(found["file"])).stat().st_size
 
 
