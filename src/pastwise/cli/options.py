@@ -105,7 +105,7 @@ json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else, to stdout."
 )
 wide_option = click.option(
-    "--wide", is_flag=True, help="Show every state and every action, in lines as long as needed."
+    "--wide", is_flag=True, help="Leave nothing out; lines are as long as needed."
 )
 margin_option = click.option(
     "--margin",

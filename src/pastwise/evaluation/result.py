@@ -67,7 +67,8 @@ class Evaluation:
     ----------
     values : name -> Interval
         Of each policy: ``new``, ``logged`` (what was done), ``random``, ``FPD_learn``, alternatives
-        and extra rules by their names, and ``optimum``, the optimal policy of each sampled model.
+        and extra rules by their names, and ``optimum``, the optimal policy of each of the first 200
+        or so of the sampled models.
     comparisons : name -> Comparison
         Of the new rule with ``logged``, ``random`` and each extra rule, paired on the same sampled
         models.
