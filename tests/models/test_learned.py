@@ -108,6 +108,14 @@ def test_learned_model_refuses_goals_that_rule_out_next_states(
         fpd(model, ideal, 3)
 
 
+def test_next_states_that_the_goal_rules_out_are_named_by_their_labels() -> None:
+    states = Space(("cold", "hot", "mild"))
+    model = LearnedModel(TransitionCounts.empty(states, Space.of_size(A)), BACKGROUND)
+    ideal = IdealModel.of([0.5, 0.0, 0.5], num_actions=A)
+    with pytest.raises(InfeasibleError, match=r"rules out next states \['hot'\]"):
+        fpd(model, ideal, 3)
+
+
 def test_a_state_without_a_feasible_action_is_named_by_learned_models() -> None:
     """Small and larger models name the state itself, not those that follow from it."""
     for S in (3, 12):

@@ -9,7 +9,7 @@ import numpy as np
 
 from pastwise._numerics.arrays import FloatArray, IntArray, broadcast, fold, frozen, group_sum
 from pastwise.data.counts import TransitionCounts, flat_key
-from pastwise.errors import InfeasibleError, ParameterError
+from pastwise.errors import InfeasibleError, ParameterError, shown
 from pastwise.models.rows import TransitionRows
 
 
@@ -74,6 +74,7 @@ class LearnedModel:
         self.num_states = len(counts.states)
         self.num_actions = len(counts.actions)
         self.background = background
+        self._states = counts.states
         self._system = np.arange(prod(self.shape)).reshape(self.shape)
 
         # Background of each row; terminal states lead to themselves.
@@ -143,11 +144,12 @@ class LearnedModel:
         """Refuse values of -inf: every next state has a positive probability."""
         if values.size and values.min() == -np.inf:
             impossible = np.isneginf(values)
-            states = np.unique(np.nonzero(impossible)[-1])[:5].tolist()
+            first = np.unique(np.nonzero(impossible)[-1])[:5].tolist()
+            states = [self._states.labels[state] for state in first]
             raise InfeasibleError(
-                f"the goal rules out next states {states} (or every action in them), but a learned "
-                "model gives every next state a positive probability, so no decision is feasible; "
-                "give them a floor instead, such as 1e-5"
+                f"the goal rules out next states {shown(states)} (or every action in them), but a "
+                "learned model gives every next state a positive probability, so no decision is "
+                "feasible; give them a floor instead, such as 1e-5"
             )
 
     def row(self, state: IntArray, action: IntArray) -> FloatArray:
