@@ -74,11 +74,13 @@ class Goal:
         Collect the reward that the log has in its reward column; what its mean is in each state
         after each action is learned from the log.
     temperature : float
-        A lower temperature follows the reward more strictly. With ``maximise`` it is in units of
-        the range of mean rewards: at 1, as by default, the least of them is wanted 1e-5 times as
-        much as the largest, the floor of states that are not preferred.
+        A lower temperature follows the reward more strictly. With ``maximise`` it is relative to
+        the range of the mean rewards: at 1, as by default, the ideal gives the least of them 1e-5
+        of the weight of the largest, as the floor does to states that are not preferred.
     table : next states with probabilities, or nested by state and action
-        The whole ideal transition model. What is not named has probability 0: it is forbidden.
+        The whole ideal transition model. What is not named has probability 0. FPD takes no action
+        that may lead there, FPD_learn refuses such a goal, and to other methods such a transition
+        is of no use; ``forbid`` what must never be done.
     prefer_actions, action_floor
         The same as ``prefer`` and ``floor`` for actions; without them all actions are equal. If
         you prefer states as well, name every action to make the preference mild; an evaluation
