@@ -497,12 +497,16 @@ def _json_kind(name: str) -> str:
     kind = f"json_type({identifier(name)})"
     text = f"cast({identifier(name)} as varchar)"
     number = f"try_cast({text} as bigint)"
-    is_whole = f"{kind} in ('BIGINT', 'UBIGINT', 'DOUBLE') and regexp_full_match({text}, '-?\\d+')"
+    is_whole = (
+        f"{kind} in ('BIGINT', 'UBIGINT') "
+        f"or ({kind} = 'DOUBLE' and regexp_full_match({text}, '-?\\d+'))"
+    )
     return (
-        f"case when not ({is_whole}) then {kind} "
-        f"when {number} between -{EXACT} and {EXACT} then 'BIGINT' "
+        f"case when {is_whole} then "
+        f"case when {number} between -{EXACT} and {EXACT} then 'BIGINT' "
         f"when {number} is not null then 'LARGE' "
-        f"when {text} is not null then 'HUGE' end"
+        f"when {text} is not null then 'HUGE' end "
+        f"else {kind} end"
     )
 
 
