@@ -133,6 +133,17 @@ def test_held_out_says_what_to_install(
         assert not out.exists()
 
 
+def test_gridworlds_say_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "results"
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    assert call(monkeypatch, "study", "gridworlds", "--quick", "--out", str(out)) == 2
+    message = capsys.readouterr().err
+    assert message == "pastwise: environments need gymnasium; install it: pip install gymnasium\n"
+    assert not out.exists()
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -15,6 +15,7 @@ import numpy as np
 
 from pastwise._numerics.arrays import FloatArray
 from pastwise.errors import ParameterError
+from pastwise.simulation.coding import require_gymnasium
 from pastwise.studies.systems import KnownSystem, toy_system
 from pastwise.studies.transfer import Setting
 
@@ -103,9 +104,7 @@ def taxi(target: int) -> KnownSystem:
     Driving does not depend on the destination, so a log made for one serves another. An episode
     starts with a passenger anywhere else and ends when the passenger is there.
     """
-    import gymnasium
-
-    env: Any = gymnasium.make("Taxi-v4").unwrapped
+    env: Any = require_gymnasium().make("Taxi-v4").unwrapped
     states = list(product(range(5), range(5), range(5)))
     index_of = {state: index for index, state in enumerate(states)}
     transition = np.zeros((len(states), int(env.action_space.n), len(states)))

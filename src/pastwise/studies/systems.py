@@ -22,6 +22,7 @@ from pastwise.data.space import Space
 from pastwise.errors import MissingDependencyError
 from pastwise.evaluation.values import value_until_absorption
 from pastwise.models.sparse import SparseModel
+from pastwise.simulation.coding import require_gymnasium
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,9 +182,7 @@ def toy_system(name: str, **options: Any) -> KnownSystem:
 
     Success is an ending with the best reward.
     """
-    import gymnasium
-
-    env: Any = gymnasium.make(name, **options).unwrapped
+    env: Any = require_gymnasium().make(name, **options).unwrapped
     num_states = len(env.P)
     num_actions = len(env.P[0])
     transition = np.zeros((num_states, num_actions, num_states))
