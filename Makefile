@@ -47,7 +47,7 @@ fuzz: .venv/ready
 # The tests of logs, command line and policies with the oldest libraries that pyproject.toml allows,
 # in an environment of their own. Files that need other optional libraries are left out.
 MINIMUM := .venv-minimum
-NEEDS_MORE := ^(import|from) (ibis|pyspark|tests.helpers.java)
+NEEDS_MORE := ^(import|from) (ibis|onnxruntime|pyspark|pastwise.workbench|tests.helpers.java)
 
 test-minimum: $(MINIMUM)/ready
 	$(MINIMUM)/bin/python -m pytest -p no:cacheprovider \
