@@ -1,5 +1,6 @@
 /// <reference types="vitest/config" />
-import { existsSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
@@ -8,7 +9,7 @@ import { defineConfig, type Plugin } from "vite";
 
 const STATIC = fileURLToPath(new URL("../src/pastwise/workbench/static", import.meta.url));
 const SERVICE = process.env.PASTWISE_SERVICE ?? "http://127.0.0.1:8765";
-const FONTS = ["inter", "jetbrains-mono"];
+const PACKAGE = /^[^\0]*\/node_modules\/(?:@[^/]+\/)?[^/]+/;
 const COMPRESSIBLE = /\.(html|js|css|svg|txt)$/;
 
 /** Whether a module belongs to the page itself: all but the screens after the first step. */
@@ -16,22 +17,26 @@ function isNoStep(id: string): boolean {
   return !/\/src\/screens\/(?!Home\.|home\/|Log\.|log\/)/.test(id);
 }
 
-/** Puts the licences of the fonts next to the page. */
-function fontLicences(): Plugin {
+/** Puts the licences of all packages that the page has parts of next to it. */
+function licences(): Plugin {
   return {
-    name: "font-licences",
+    name: "licences",
     apply: "build",
     generateBundle() {
-      for (const font of FONTS) {
-        const file = new URL(
-          `./node_modules/@fontsource-variable/${font}/LICENSE`,
-          import.meta.url,
-        );
-        if (!existsSync(file)) {
-          this.error(`the font ${font} has no licence file`);
+      const folders = new Set<string>();
+      for (const id of this.getModuleIds()) {
+        const [folder] = PACKAGE.exec(id) ?? [];
+        if (folder !== undefined) {
+          folders.add(folder);
         }
-        const source = readFileSync(file, "utf-8");
-        this.emitFile({ type: "asset", fileName: `licences/${font}.txt`, source });
+      }
+      for (const folder of folders) {
+        const file = readdirSync(folder).find((name) => /^licen[cs]e/i.test(name));
+        if (file === undefined) {
+          this.error(`${folder} has no licence file`);
+        }
+        const source = readFileSync(join(folder, file), "utf-8");
+        this.emitFile({ type: "asset", fileName: `licences/${basename(folder)}.txt`, source });
       }
     },
   };
@@ -65,7 +70,7 @@ function precompressed(): Plugin {
 
 export default defineConfig({
   base: "./",
-  plugins: [svelte(), fontLicences(), precompressed()],
+  plugins: [svelte(), licences(), precompressed()],
   build: {
     outDir: STATIC,
     emptyOutDir: true,

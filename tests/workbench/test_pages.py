@@ -152,10 +152,10 @@ def test_the_page_loads_nothing_from_elsewhere_and_has_nothing_inline() -> None:
 
 
 @needs_page
-def test_the_licences_of_the_fonts_are_shipped() -> None:
+def test_the_licences_of_fonts_and_code_are_shipped() -> None:
     fonts = {file.name.split("-")[0] for file in STATIC.glob("assets/*.woff2")}
     licences = {file.stem.split("-")[0] for file in (STATIC / "licences").glob("*.txt")}
-    assert fonts == licences
+    assert licences == {*fonts, "svelte", "clsx", "esm"}
 
 
 def test_the_lock_file_records_no_registry() -> None:
