@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pastwise._display import MAX_LABEL, MAX_WIDTH, Table, number_table
+from pastwise._display import MAX_LABEL, MAX_WIDTH, Table, number_table, paragraph
 
 TABLE = Table(
     columns=("state", "best action", "prob."),
@@ -27,8 +27,8 @@ def test_plain_text_aligns_labels_left_and_numbers_right() -> None:
 
 def test_html_shades_probabilities_and_dims_rows() -> None:
     shown = TABLE.to_html()
-    assert shown.startswith("<p>What is advised</p><table>")
-    assert shown.endswith("</table><p>… and 3 more states</p>")
+    assert shown.startswith(f"{paragraph('What is advised')}<table>")
+    assert shown.endswith(f"</table>{paragraph('… and 3 more states')}")
     assert "background:rgba(0,114,178,0.750);color:white" in shown  # white on dark blue only:
     assert 'background:rgba(0,114,178,0.250)">' in shown  # elsewhere the page's own colour
     assert shown.count("opacity") == 1
@@ -61,7 +61,7 @@ def test_long_labels_are_shown_in_full_on_several_lines() -> None:
 def test_numbers_stand_under_a_sentence() -> None:
     shown = number_table({"new": {"mean": 0.123456, "low": 1e-7}}, "Is <this> better?")
     assert shown == (
-        "<p>Is &lt;this&gt; better?</p>"
+        '<p style="overflow-wrap:anywhere">Is &lt;this&gt; better?</p>'
         "<table><thead><tr><th></th><th>mean</th><th>low</th></tr></thead>"
         "<tbody><tr><th>new</th><td>0.1235</td><td>1e-07</td></tr></tbody></table>"
     )

@@ -20,6 +20,9 @@ MAX_ROWS = 20
 MAX_WIDTH = 40
 """Width of a column of plain text; two such columns fit into a line. Longer labels take several."""
 
+CELL = "max-width:30em;overflow-wrap:break-word"
+"""Style of a label in an HTML table: it takes several lines, also where it is one long word."""
+
 MAX_LABEL = 6 * MAX_WIDTH
 """Characters of a label that a table of plain text shows."""
 
@@ -111,6 +114,8 @@ class Table:
     def _html_cell(self, row: int, column: int, text: str) -> str:
         """A cell; a shaded one is blue, with white text where the shade is dark."""
         style = f"text-align:{self._side(column)}"
+        if column in self.labels:
+            style += f";{CELL}"
         if column in self.shades:
             shade = self.shades[column][row]
             style += f";background:rgba(0,114,178,{shade:.3f})"
@@ -195,8 +200,8 @@ def _cell(value: float | str) -> str:
 
 
 def paragraph(text: str) -> str:
-    """Text as an HTML paragraph."""
-    return f"<p>{escape(text)}</p>"
+    """Text as an HTML paragraph that is no wider than its page, whatever labels it has."""
+    return f'<p style="overflow-wrap:anywhere">{escape(text)}</p>'
 
 
 def details(summary: str, content: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -86,6 +87,23 @@ def test_labels_of_pictures_do_not_touch(browser: Browser, font: str) -> None:
     )
     page.close()
     assert touching == []
+
+
+def test_results_of_a_notebook_are_as_wide_as_its_page(browser: Browser) -> None:
+    states = ["W" * 200, "cold", "warm"]
+    actions = ["i" * 200, "heat", "wait"]
+    log = {"state": states * 3, "action": [*actions, *actions[1:], *actions, "heat"]}
+    log["next"] = states[1:] * 4 + states[:1]
+    goal = pw.Goal(prefer={states[0]: 1}, forbid=[(states[1], actions[0])])
+    learner = pw.TransferLearner(goal).fit(log, state="state", action="action", next_state="next")
+    results: list[Any] = [learner, learner.rule_, learner.counts_, learner.explain(states[0])]
+    page = browser.new_page(viewport={"width": 1600, "height": 900})
+    page.set_content("".join(result._repr_html_() for result in results))
+    page.locator("details").evaluate_all("folded => folded.forEach((each) => (each.open = true))")
+    assert overflow(page) <= 0
+    short = page.get_by_role("cell", name="heat", exact=True).first
+    assert short.evaluate("cell => cell.clientWidth") > 20
+    page.close()
 
 
 def test_headers_of_a_report_are_whole_words(browser: Browser) -> None:

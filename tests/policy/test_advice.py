@@ -109,7 +109,7 @@ def test_every_result_has_a_text_and_a_page(name: str, learner: TransferLearner)
     page = result._repr_html_()
     assert "array(" not in text
     assert max(len(line) for line in text.splitlines()) < 1000
-    assert "<table>" in page or "<p>" in page
+    assert "<table>" in page or "<p style" in page
     assert "<script" not in page
     if name in ("learner", "rule", "support", "explanation"):
         assert "infants" in text
