@@ -175,3 +175,15 @@ def test_labels_fit_and_keep_both_ends() -> None:
     assert "\x1b" not in fitting("a\x1b[2J", 100)
     markup = require_static(bar_picture([BarRow("y" * 300, 0.5, 1.0, "5 of 10")], "Bars"))
     assert any("y" * 100 in text for text in markup.text)  # its tooltip
+
+
+def test_a_reason_shows_both_ends_of_where_its_records_led() -> None:
+    lasting = "increase " * 30 + "at last"
+    log = {"s": ["cold", lasting, ""] * 3, "a": ["heat"] * 9, "n": [lasting, "", "cold"] * 3}
+    made = pw.TransferLearner(pw.Goal(prefer="cold"), method="TL")
+    made.fit(log, state="s", action="a", next_state="n")
+    text = require_static(made.explain("cold")._repr_html_()).text
+    assert "led to increas…t last" in text
+    assert any(each.startswith("led to increase increase") for each in text)  # its tooltip
+    text = require_static(made.explain(lasting)._repr_html_()).text
+    assert "led to (empty)" in text

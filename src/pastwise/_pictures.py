@@ -145,14 +145,21 @@ def _text(x: float, y: float, text: str, *, anchor: str = "", more: str = "") ->
 
 
 def _label(
-    x: float, y: float, label: str, width: float, *, anchor: str = "", more: str = ""
+    x: float,
+    y: float,
+    label: str,
+    width: float,
+    *,
+    before: str = "",
+    anchor: str = "",
+    more: str = "",
 ) -> str:
-    """A label that fits, with the whole of it as a tooltip where it is cut."""
-    shown = fitting(label, width)
-    if shown == label:
+    """A label that fits, after words of ours, with the whole of it as a tooltip where it is cut."""
+    shown = before + fitting(label, width - text_width(before))
+    if shown == before + label:
         return _text(x, y, shown, anchor=anchor, more=more)
     side = f' text-anchor="{anchor}"' if anchor else ""
-    whole = escape(cut(printable(label)))
+    whole = escape(before + cut(printable(label)))
     return f'<text x="{x:.4g}" y="{y:.4g}"{side}{more}>{escape(shown)}<title>{whole}</title></text>'
 
 
@@ -422,6 +429,8 @@ class BarRow:
         Shares of the lane, from 0 to 1; the bar of the part lies on that of the whole.
     text : str
         The numbers.
+    before : str
+        Words before the name, which are shown in full.
     is_detail : bool
         Whether the row belongs to the one above it.
     is_weak : bool
@@ -432,6 +441,7 @@ class BarRow:
     part: float
     whole: float
     text: str
+    before: str = ""
     is_detail: bool = False
     is_weak: bool = False
 
@@ -448,7 +458,8 @@ def bar_picture(rows: Sequence[BarRow], label: str) -> str:
         indent = 14.0 if row.is_detail else 0.0
         weight, wider = ("", 1.0) if row.is_detail else (BOLD, BOLDER)
         room = (names - indent - 10) / wider
-        content.append(_label(indent, middle + 4, row.name, room, more=weight))
+        name = _label(indent, middle + 4, row.name, room, before=row.before, more=weight)
+        content.append(name)
         thickness = 6.0 if row.is_detail else 10.0
         top = middle - thickness / 2
         whole = max(lane * row.whole, 1)

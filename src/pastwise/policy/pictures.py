@@ -20,6 +20,7 @@ from pastwise._pictures import (
     rule_picture,
 )
 from pastwise.data.space import key_of
+from pastwise.logs.findings import counted
 from pastwise.methods.base import RECORDS
 from pastwise.policy.advice import WEAK, Basis, advice_at, most_visited
 
@@ -143,18 +144,18 @@ def _reason_rows(action: Label, reason: Reason) -> list[BarRow]:
     rows = [BarRow(key_of(action), reason.probability, 1.0, text)]
     for each in reason.evidence[:MAX_NEXT_STATES]:
         carries = f", carries {probability_text(each.share)}" if reason.adds_up else ""
-        plural = "record" if each.records == 1 else "records"
-        numbers = f"{each.records:,} {plural}, similarity {each.similarity:.3g}{carries}"
-        name = f"led to {key_of(each.next_state)}"
-        rows.append(BarRow(name, each.share, 0.0, numbers, is_detail=True))
+        records = counted(each.records, "record")
+        numbers = f"{records}, similarity {each.similarity:.3g}{carries}"
+        name = key_of(each.next_state)
+        rows.append(BarRow(name, each.share, 0.0, numbers, "led to ", is_detail=True))
 
     # What is left: other next states, and parts that are no records, such as the prior.
     others = reason.evidence[MAX_NEXT_STATES:]
     if others:
         share = sum(each.share for each in others)
-        records = sum(each.records for each in others)
-        name = f"{len(others):,} other states"
-        rows.append(BarRow(name, share, 0.0, f"{records:,} records", is_detail=True))
+        records = counted(sum(each.records for each in others), "record")
+        name = counted(len(others), "other state")
+        rows.append(BarRow(name, share, 0.0, records, is_detail=True))
     if reason.adds_up:
         for name, share in reason.parts.items():
             if name != RECORDS and share >= 0.0005:
