@@ -105,6 +105,15 @@ def test_shares_as_sentences_have_the_likeliest_action_first() -> None:
     assert "0.05 from the prior" in str(SHARES)
 
 
+def test_a_single_record_and_a_single_state_are_no_plural() -> None:
+    evidence = tuple(TransitionEvidence(f"state {i}", 1, 0.1, 0.1) for i in range(7))
+    shares = Reason(0.7, True, {RECORDS: 0.7}, True, evidence)
+    assert list(shares.lines())[-1] == "0.1 from 1 record that led to 1 other state"
+    assert shares.targets().endswith("1 to 1 other state")
+    index = Reason(0.7, True, {"index": 0.7}, False, evidence)
+    assert list(index.lines())[-1] == "rests on records that led to 1 other state"
+
+
 def test_an_index_as_sentences() -> None:
     assert str(INDEX).splitlines() == [
         "In cold, by TL_foresight:",

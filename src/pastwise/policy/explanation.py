@@ -20,6 +20,7 @@ from pastwise.data.counts import TransitionCounts
 from pastwise.data.episodes import counted_episodes, episode_noun
 from pastwise.data.space import Label, key_of
 from pastwise.evaluation.actions import ActionValue
+from pastwise.logs.findings import counted
 from pastwise.methods.base import BORROWED, DEVIATION, EXAMPLE, RECORDS, VALUE, Plan
 from pastwise.policy.pictures import explanation_html
 
@@ -153,8 +154,9 @@ class Reason:
         left_out = self.evidence[MAX_TARGETS:]
         if left_out:
             share = sum(each.share for each in left_out)
-            records = sum(each.records for each in left_out)
-            yield f"{share:.4g} from {records:,} records that led to {len(left_out):,} other states"
+            records = counted(sum(each.records for each in left_out), "record")
+            others = counted(len(left_out), "other state")
+            yield f"{share:.4g} from {records} that led to {others}"
         for name, share in self.parts.items():
             if name != RECORDS:
                 yield f"{share:.4g} from the {name}"
@@ -207,7 +209,7 @@ class Reason:
         left_out = self.evidence[MAX_TARGETS:]
         if left_out:
             records = sum(each.records for each in left_out)
-            targets.append(f"{records:,} to {len(left_out):,} other states")
+            targets.append(f"{records:,} to {counted(len(left_out), 'other state')}")
         return ", ".join(targets)
 
     def _lines_of_index(self) -> Iterator[str]:
@@ -217,7 +219,7 @@ class Reason:
             yield f"rests on {each} ({100 * each.share:.3g} % of the action's records)"
         if len(self.evidence) > MAX_TARGETS:
             left_out = len(self.evidence) - MAX_TARGETS
-            yield f"rests on records that led to {left_out:,} other states"
+            yield f"rests on records that led to {counted(left_out, 'other state')}"
         if not self.evidence:
             yield "rests on no record"
 
