@@ -5,6 +5,9 @@ It is compiled for engines that do not run here, and read again by a parser of t
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import ibis
@@ -13,6 +16,7 @@ import pytest
 import sqlglot
 
 from pastwise import Columns, count_transitions
+from pastwise.errors import LogError
 from pastwise.logs.query import grouped, prepare
 
 TYPES = {
@@ -56,6 +60,18 @@ def test_query_compiles(log: str, dialect: str) -> None:
     looks_ahead = "lead" in query.lower()
     assert looks_ahead == ("time" in LOGS[log])
     assert "lag" not in query.lower()
+
+
+def test_engine_that_cannot_be_asked_is_an_error_of_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "log.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("create table log (warmth real, did text, later real)")
+        connection.execute("insert into log values (1.5, 'heat', 12.5)")
+        connection.commit()
+    table = ibis.sqlite.connect(path).table("log")
+    columns: dict[str, Any] = {"state": "warmth", "action": "did", "next_state": "later"}
+    with pytest.raises(LogError, match=r"the log: cannot be read: Compilation rule for .*IsNan"):
+        count_transitions(table, **columns, bins={"warmth": [0, 10, 20]})
 
 
 def test_shifts_of_the_table_itself_are_left_alone() -> None:

@@ -320,6 +320,14 @@ def test_bad_log_is_refused(
     assert message in str(error.value)
 
 
+def test_error_of_a_task_is_one_line(spark: SparkSession) -> None:
+    table = spark.createDataFrame(pa.table({"s": ["1", "x"], "a": ["u", "u"], "n": [1, 2]}))
+    table = table.selectExpr("cast(s as bigint) as s", "a", "n")
+    with pytest.raises(LogError, match=r"cannot be read: .*The value 'x'") as error:
+        counted(table, {"state": "s", "action": "a", "next_state": "n"})
+    assert "\n" not in str(error.value)
+
+
 def test_learned_states_are_those_of_the_engine_in_this_process(spark: SparkSession) -> None:
     rng = Random(3)
     rows: list[Row] = []

@@ -105,13 +105,25 @@ def literal(text: str) -> str:
     return f"'{escaped}'"
 
 
+OPTIONAL_ENGINES = ("ibis", "pyspark", "py4j")
+"""Packages of engines that need not be installed: their errors are known by their module."""
+
+
 @contextmanager
 def engine_errors(source: str) -> Iterator[None]:
-    """Turn an error of DuckDB or narwhals into a `LogError` of one line that names the source."""
+    """Turn an error of an engine into a `LogError` of one line that names the source."""
     try:
         yield
-    except (duckdb.Error, NarwhalsError) as error:
+    except Exception as error:
+        if not _is_of_engine(error):
+            raise
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        noise = ("*", "Possible", "LINE", "^", "Try setting", "This error occurred", "col(")
+        noise = ("*", "Possible", "LINE", "^", "==", "Try setting", "This error occurred", "col(")
         useful = [line for line in lines if not line.startswith(noise)]
         raise LogError(f"{source}: cannot be read: {'; '.join(useful[:4])}") from None
+
+
+def _is_of_engine(error: Exception) -> bool:
+    """Whether an error is one of DuckDB, narwhals, Ibis or Spark."""
+    package = type(error).__module__.partition(".")[0]
+    return isinstance(error, (duckdb.Error, NarwhalsError)) or package in OPTIONAL_ENGINES
