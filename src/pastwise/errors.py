@@ -274,6 +274,10 @@ class MissingDependencyError(PastwiseError, ImportError):
     """An optional library is not installed."""
 
 
+class PluginError(PastwiseError, ImportError):
+    """A package that adds methods cannot be loaded."""
+
+
 class ServiceError(PastwiseError):
     """A decision service refused a request.
 

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from pastwise import methods
-from pastwise.errors import ParameterError
+from pastwise.errors import ParameterError, PluginError
 from pastwise.methods import registry
 from pastwise.methods.registry import Entry, from_settings, text_of, to_settings
 from pastwise.models.dense import DenseModel
@@ -210,6 +211,28 @@ def test_methods_of_other_distributions_are_found(
     methods.entries()
     assert groups == ["pastwise.methods"]
     assert loaded == ["module"]
+
+
+@pytest.mark.parametrize(
+    ("module", "message"),
+    [
+        ("raise RuntimeError('out of order')", "RuntimeError: out of order"),
+        ("import a_library_that_is_not_there", "No module named 'a_library_that_is_not_there'"),
+    ],
+)
+def test_package_whose_methods_cannot_be_loaded_is_named(
+    module: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_methods.py").write_text(module)
+    info = tmp_path / "broken-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[pastwise.methods]\nbest = broken_methods\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    registry._load_plugins.cache_clear()
+    with pytest.raises(PluginError, match=r"package 'broken' .*'broken_methods'") as error:
+        methods.names()
+    assert message in str(error.value)
 
 
 # Settings.

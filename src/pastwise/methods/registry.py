@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pastwise._numerics.checks import require_truth_value
-from pastwise.errors import ParameterError, shown
+from pastwise.errors import ParameterError, PluginError, shown
 from pastwise.methods.base import AnyMethod
 
 Class = TypeVar("Class", bound=type)
@@ -111,7 +111,14 @@ def _spare_colour() -> str:
 def _load_plugins() -> None:
     """Import the modules that other distributions announce."""
     for plugin in entry_points(group="pastwise.methods"):
-        plugin.load()
+        try:
+            plugin.load()
+        except Exception as error:
+            package = "a package" if plugin.dist is None else f"the package {plugin.dist.name!r}"
+            raise PluginError(
+                f"{package} adds methods by {plugin.value!r}, which cannot be loaded: "
+                f"{type(error).__name__}: {error}; repair or uninstall it"
+            ) from error
 
 
 def entries() -> Mapping[str, Entry]:
