@@ -1,14 +1,18 @@
 """Figures of studies show what they are given; a method has one colour in all of them."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from pastwise.report.study_figures import (
     Curve,
+    Panel,
     difference_boxplot,
     gain_boxplot,
     method_name,
     online_plot,
     timing_plot,
+    transfer_plot,
 )
 from pastwise.report.style import colour_of, is_reference
 from pastwise.studies import paper
@@ -43,6 +47,19 @@ def test_time_is_shown_on_logarithmic_axes() -> None:
     axes = timing_plot([curve]).axes[0]
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     np.testing.assert_allclose(np.asarray(axes.lines[0].get_ydata()), [1.0, 2.0])
+
+
+def test_numbers_on_an_axis_of_less_than_a_decade_do_not_touch() -> None:
+    curve = Curve("TL", [200, 1000], [0.5, 0.6])
+    levels = {"logged": 0.5, "random": 0.4, "optimum": 0.7}
+    figure = transfer_plot([Panel("few", [curve], levels)])
+    figure.canvas.draw()
+    axis = figure.axes[0].xaxis
+    labels = [*axis.get_ticklabels(minor=True), *axis.get_ticklabels()]
+    boxes = [label.get_window_extent() for label in labels if label.get_text()]
+    inside = sorted((box for box in boxes if box.width), key=lambda box: box.x0)
+    assert len(inside) > 3
+    assert all(left.x1 < right.x0 for left, right in pairwise(inside))
 
 
 def test_method_names_have_subscripts() -> None:

@@ -68,7 +68,7 @@ def new_figure(
     all_axes = list(grid.ravel())
     for axes in all_axes:
         axes.spines[["top", "right"]].set_visible(False)
-        axes.tick_params(labelsize=7)
+        axes.tick_params(which="both", labelsize=7)
         axes.xaxis.label.set_size(8)
         axes.yaxis.label.set_size(8)
         axes.set_axisbelow(True)
