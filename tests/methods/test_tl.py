@@ -56,6 +56,15 @@ def test_prior_and_similarity_are_the_users() -> None:
     np.testing.assert_allclose(plan.parts["prior"], [[2, 2]])
 
 
+@pytest.mark.parametrize("bad", [-0.1, np.nan, np.inf])
+def test_similarity_that_is_no_weight_is_refused(bad: float) -> None:
+    ideal = IdealModel.of([0.5, 0.5], num_actions=2)
+    method = TL(similarity=lambda *record: np.array([1.0, bad]))
+    log = counts_of_list([(0, 1, 0), (1, 1, 0)], 2, 2)
+    with pytest.raises(ParameterError, match=f"finite and not negative, not {bad:g}"):
+        method.start(log, ideal)
+
+
 def test_prior_may_differ_between_transitions() -> None:
     ideal = IdealModel.of([0.5, 0.5], num_actions=2)
     table = np.arange(1.0, 9.0).reshape(2, 2, 2)
