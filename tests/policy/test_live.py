@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,6 +50,22 @@ def test_it_learns_what_the_learner_learns(
     for state in STATES:
         assert live.rule(state) == pytest.approx(again.rule(state), abs=1e-12)
         assert learner.rule(state) == pytest.approx(again.rule(state), abs=1e-12)
+
+
+@pytest.mark.parametrize("copied", [deepcopy, lambda live: pickle.loads(pickle.dumps(live))])
+@pytest.mark.parametrize("method", ["TL", "TL_foresight", TLExplore(window=3)])
+def test_a_copy_goes_on_by_itself(copied: Any, method: Any) -> None:
+    """It decides as the original would, and what it learns is its own."""
+    live = learned(method=method).live(seed=4)
+    for _ in range(5):
+        live.observe("cold", live.decide("cold"), "mild")
+    copy = copied(live)
+    assert [copy.decide("cold") for _ in range(2000)] == [live.decide("cold") for _ in range(2000)]
+    before = live.rule("mild")
+    for _ in range(50):
+        copy.observe("mild", "heat", "hot")
+    assert live.rule("mild") == before
+    assert (live.revision, copy.revision) == (5, 55)
 
 
 @pytest.mark.parametrize("method", ["FPD_learn", TLExplore(window=3), "Rand", "clone"])

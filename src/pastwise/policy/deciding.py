@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import fsum
+from typing import Any
 
 import numpy as np
 
@@ -54,6 +55,14 @@ class DecidingPolicy:
 
         self._first = Base.of(policy, epochs, fixed)
         self._start(self._first)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy, or one that is sent to a process, needs: all but the iterator."""
+        return {name: value for name, value in self.__dict__.items() if name != "_uniform"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._uniform = iter(self._numbers)
 
     def _start(self, base: Base) -> None:
         """Begin with labels that stay as they are until a new one is observed."""
