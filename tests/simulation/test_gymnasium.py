@@ -474,6 +474,8 @@ CONTINUOUS = spaces.Box(-1, 1, (2,))
             "state_1 needs at least two edges in ascending order",
         ),
         (CONTINUOUS, spaces.Discrete(2), [3, "many"], "edges or a number of bins"),
+        (CONTINUOUS, spaces.Discrete(2), 2.5, "2 continuous dimensions need as many"),
+        (CONTINUOUS, spaces.Discrete(2), [3, ["low", "high"]], "edges of state_1 are numbers"),
         (
             spaces.Box(-np.inf, np.inf, (1,)),
             spaces.Discrete(2),
@@ -536,6 +538,8 @@ def test_an_observation_outside_of_its_bins_is_named() -> None:
     ):
         collect("MountainCar-v0", random_choice(3), 1, generator(), bins=[3, [-0.001, 0.001]])
     system = GymSystem("Taxi-v4")
+    with pytest.raises(ValueError, match=r"state is 1.5: not in its space"):
+        system.coding.state(1.5)
     with pytest.raises(ValueError, match="state is 500: not in its space"):
         system.coding.state(500)
 

@@ -7,7 +7,7 @@ codes of all axes together are the index of a state or action. A `Coding` holds 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from math import isinf, log10, prod
@@ -78,8 +78,9 @@ class WholeAxis:
 
     def codes(self, values: NDArray[Any]) -> IntArray:
         """Place of each number, in the shape of the values."""
-        codes = values.astype(np.int64) - self.numbers.start
-        outside = (codes < 0) | (codes >= len(self.numbers))
+        whole = values.astype(np.int64)
+        codes = whole - self.numbers.start
+        outside = (whole != values) | (codes < 0) | (codes >= len(self.numbers))
         _refuse(outside, values, self.name, "not in its space")
         return codes
 
@@ -232,7 +233,7 @@ def _bins_of_each(bins: BoxBins | None, num_continuous: int) -> list[int | Seque
         raise ParameterError("bins are for continuous observations; these are discrete")
     if isinstance(bins, (int, np.integer)):
         return [int(bins)] * num_continuous
-    each = list(bins)
+    each = list(bins) if isinstance(bins, Iterable) else [bins]
     if len(each) != num_continuous:
         raise ParameterError(
             f"bins: {num_continuous} continuous dimensions need as many entries, not {len(each)}"
@@ -261,7 +262,10 @@ def _cut(name: str, given: int | Sequence[float], bounds: tuple[float, float]) -
         even = np.linspace(low, high, int(given) + 1)
         edges = tuple(float(f"{edge:.6g}") for edge in even)
     else:
-        edges = tuple(float(edge) for edge in given)
+        try:
+            edges = tuple(float(edge) for edge in given)
+        except (TypeError, ValueError):
+            raise ParameterError(f"bins: the edges of {name} are numbers, not {given!r}") from None
     ascending = all(low < high for low, high in pairwise(edges))
     if len(edges) < 2 or not ascending:
         raise ParameterError(
