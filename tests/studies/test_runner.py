@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from pastwise.errors import WorkerError
+from pastwise.errors import FileError, WorkerError
 from pastwise.studies import paper
 from pastwise.studies.calibration import calibrate
 from pastwise.studies.gridworlds import gridworlds
@@ -212,7 +212,7 @@ def test_every_option_tells_a_study_from_others(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_written_to_is_known_before_the_work(tmp_path: Path) -> None:
     (tmp_path / "kept").write_text("mine")
-    with pytest.raises(OSError, match="kept"):
+    with pytest.raises(FileError, match=r"kept, which is .* cannot be made: Not a directory"):
         Runner(1, tmp_path / "kept").run("Nothing", [partial(refuse, "this was begun")], {})
 
 

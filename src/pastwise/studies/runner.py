@@ -31,7 +31,7 @@ from typing import Any, TypeVar
 
 from pastwise import __version__
 from pastwise._files import replacing
-from pastwise.errors import WorkerError
+from pastwise.errors import FileError, WorkerError
 
 Result = TypeVar("Result")
 
@@ -256,7 +256,13 @@ class _KeptParts:
 
         A folder that is still empty at the end is removed.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(
+                f"{self.folder.parent}, which is to keep finished parts, cannot be made: "
+                f"{error.strerror}; write the results to another folder"
+            ) from error
         try:
             yield
         finally:
