@@ -149,9 +149,9 @@ def similarity_of(
     """Similarity of each distinct transition: [..., distinct]; zero for actions not allowed."""
     require_same_sizes(counts, ideal)
     each = similarity(ideal, counts.state, counts.action, counts.next_state)
-    is_weight = np.isfinite(each) & np.greater_equal(each, 0)
-    if not is_weight.all():
-        wrong = np.asarray(each)[~is_weight][0]
+    lowest, highest = np.min(each, initial=0.0), np.max(each, initial=0.0)
+    if not (lowest >= 0 and highest < np.inf):
+        wrong = highest if lowest >= 0 else lowest
         raise ParameterError(f"a similarity must be finite and not negative, not {wrong:g}")
     if ideal.allowed.all():
         return each
