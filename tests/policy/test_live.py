@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,20 +52,29 @@ def test_it_learns_what_the_learner_learns(
         assert learner.rule(state) == pytest.approx(again.rule(state), abs=1e-12)
 
 
-@pytest.mark.parametrize("copied", [deepcopy, lambda live: pickle.loads(pickle.dumps(live))])
+@pytest.mark.parametrize("copied", [copy, deepcopy, lambda live: pickle.loads(pickle.dumps(live))])
 @pytest.mark.parametrize("method", ["TL", "TL_foresight", TLExplore(window=3)])
 def test_a_copy_goes_on_by_itself(copied: Any, method: Any) -> None:
     """It decides as the original would, and what it learns is its own."""
     live = learned(method=method).live(seed=4)
     for _ in range(5):
         live.observe("cold", live.decide("cold"), "mild")
-    copy = copied(live)
-    assert [copy.decide("cold") for _ in range(2000)] == [live.decide("cold") for _ in range(2000)]
+    other = copied(live)
+    assert [other.decide("cold") for _ in range(2000)] == [live.decide("cold") for _ in range(2000)]
     before = live.rule("mild")
     for _ in range(50):
-        copy.observe("mild", "heat", "hot")
+        other.observe("mild", "heat", "hot")
     assert live.rule("mild") == before
-    assert (live.revision, copy.revision) == (5, 55)
+    assert (live.revision, other.revision) == (5, 55)
+
+
+def test_a_copy_of_a_learner_learns_by_itself() -> None:
+    learner = learned()
+    other = copy(learner)
+    other.observe("mild", "heat", "hot")
+    assert other.counts_.num_records == learner.counts_.num_records + 1
+    assert learner.rule("mild") == learned().rule("mild")
+    assert other.rule("mild") == learned().observe("mild", "heat", "hot").rule("mild")
 
 
 @pytest.mark.parametrize("method", ["FPD_learn", TLExplore(window=3), "Rand", "clone"])

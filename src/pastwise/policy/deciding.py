@@ -9,8 +9,9 @@ rule of one decision only (`policy.choice`).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import deepcopy
 from math import fsum
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -55,6 +56,10 @@ class DecidingPolicy:
 
         self._first = Base.of(policy, epochs, fixed)
         self._start(self._first)
+
+    def __copy__(self) -> Self:
+        """A copy that decides and learns on its own."""
+        return deepcopy(self)
 
     def __getstate__(self) -> dict[str, Any]:
         """What a copy, or one that is sent to a process, needs: all but the iterator."""

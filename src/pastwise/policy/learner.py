@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -162,6 +163,10 @@ class TransferLearner:
                 )
             setattr(self, name, value)
         return self
+
+    def __copy__(self) -> Self:
+        """A copy that learns on its own."""
+        return deepcopy(self)
 
     def __repr__(self) -> str:
         method = "" if self.method == DEFAULT else f", method={self.method!r}"
