@@ -460,5 +460,5 @@ def test_codes_that_look_like_numbers_stay_categories(tmp_path: Path) -> None:
     before = learner.counts_.num_records
     assert learner.update(tmp_path / "more.csv").counts_.num_records == before + 2
     for number in (1.0, date(2024, 1, 1)):
-        with pytest.raises(LabelError, match=r"row 1: 'code' is .*, which is no text"):
+        with pytest.raises(LabelError, match=r"row 1: 'code' is .*, which is not text"):
             learner.predict([{"code": number}])

@@ -102,7 +102,9 @@ class Feature:
             return _truth(self.name, given)
         text = key_of(given)
         if not isinstance(given, (str, int)) and text not in self.categories:
-            raise LabelError(f"{self.name!r} is {given!r}, which is no text; its categories are")
+            raise LabelError(
+                f"{self.name!r} is {given!r}, which is not text, as its categories are"
+            )
         return self.words.get(text.lower(), text)
 
     def encode(self, values: Sequence[object] | np.ndarray[Any, Any]) -> FloatArray | IntArray:

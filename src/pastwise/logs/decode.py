@@ -432,7 +432,7 @@ def _checked_sums(grouped: pa.Table, columns: Columns, rows: IntArray) -> Sums:
         )
         refuse(
             numbers_of(grouped, "least weight") <= 0,
-            f"{column} has values that are not positive; let what hardly counts be small",
+            f"{column} has values that are not positive; give small ones to what hardly counts",
         )
     if not columns.weight and not columns.age:
         weight = records.astype(np.float64)

@@ -60,7 +60,7 @@ async def _opened(
     if known is not None and (known.bytes, known.modified) == (found.st_size, found.st_mtime_ns):
         return known, False
 
-    # Read the file before anything is stored.
+    # Read the file; one that cannot be read changes nothing.
     kind = kind_of(path)
     project_id = bench.projects.new_folder(name or path.stem) if known is None else known.id
     try:
