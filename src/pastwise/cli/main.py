@@ -248,12 +248,9 @@ def learn(
     as_json: bool,
 ) -> int:
     """Learn a policy for a goal from a log, or from counts of one."""
-    from pastwise.evaluation.verdict import require_margin
     from pastwise.policy.learner import TransferLearner
     from pastwise.policy.summary import PolicySummary, quick_verdict
 
-    if margin is not None:
-        require_margin("--margin", margin)
     past_goal_files = [text.rpartition("=")[2] for text in past_goals]
     keep_inputs(output, log.path, goal.goal_file, *past_goal_files)
     learner = TransferLearner(
@@ -464,7 +461,6 @@ def evaluate(
     distinguishable, or not a fair comparison; 2: bad input.
     """
     from pastwise.evaluation.evaluate import require_state_limit
-    from pastwise.evaluation.verdict import require_margin
     from pastwise.policy.file import load_counts
     from pastwise.policy.learner import load
     from pastwise.report.terminal import (
@@ -474,8 +470,6 @@ def evaluate(
         verdict_lines,
     )
 
-    if margin is not None:
-        require_margin("--margin", margin)
     if propensity is not None and not importance:
         raise ParameterError("--propensity has no effect without --importance; add it, or drop it")
     learner = load(policy)
@@ -657,14 +651,11 @@ def card(
     policy: Path, output: Path, title: str | None, no_verdict: bool, margin: float | None
 ) -> int:
     """Write a policy card, .md or .html: goal, data, states, support, verdict and limits."""
-    from pastwise.evaluation.verdict import require_margin
     from pastwise.policy.card import PolicyCard
     from pastwise.policy.learner import load
     from pastwise.policy.summary import quick_verdict
     from pastwise.report.card import require_card_path, write_card
 
-    if margin is not None:
-        require_margin("--margin", margin)
     keep_inputs(output, policy)
     require_card_path(output)
     learner = load(policy)

@@ -107,9 +107,23 @@ json_option = click.option(
 wide_option = click.option(
     "--wide", is_flag=True, help="Leave nothing out; lines are as long as needed."
 )
+
+
+def _checked_margin(
+    context: click.Context, option: click.Parameter, margin: float | None
+) -> float | None:
+    """The smallest difference that matters, where it is given."""
+    from pastwise.evaluation.verdict import require_margin
+
+    if margin is not None:
+        require_margin("--margin", margin)
+    return margin
+
+
 margin_option = click.option(
     "--margin",
     type=float,
+    callback=_checked_margin,
     help="Smallest difference that matters, in the unit of the measure; by default 1 % of the "
     "range of the utility.",
 )

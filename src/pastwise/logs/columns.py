@@ -408,9 +408,9 @@ class Columns:
     @property
     def text(self) -> tuple[str, ...]:
         """Columns of a CSV file that are read as text: those that are only compared."""
-        if self.text_labels:
-            return (*self.compared, *self._categories)
-        return (self.episode, *self._categories) if self.episode else self._categories
+        episode = (self.episode,) if self.episode else ()
+        names = self.compared if self.text_labels else episode
+        return (*names, *self._categories)
 
     @property
     def _categories(self) -> tuple[str, ...]:

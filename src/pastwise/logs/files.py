@@ -149,15 +149,23 @@ def _matching(pattern: str) -> list[str]:
     return paths
 
 
-def _kind_of_file(path: str) -> str:
+def kind_by_name(path: str) -> str | None:
+    """The kind of file that the ending of a name says; None if it says none."""
     name = path.lower().removesuffix(".gz")
     for kind, endings in FILE_KINDS.items():
         if name.endswith(endings):
             return kind
-    raise LogError(
-        f"{path}: unknown kind of file; known are .csv, .tsv, .txt, .parquet, .pq, .jsonl, "
-        ".ndjson, .json and .xlsx, and - for CSV from standard input"
-    )
+    return None
+
+
+def _kind_of_file(path: str) -> str:
+    kind = kind_by_name(path)
+    if kind is None:
+        raise LogError(
+            f"{path}: unknown kind of file; known are .csv, .tsv, .txt, .parquet, .pq, .jsonl, "
+            ".ndjson, .json and .xlsx, and - for CSV from standard input"
+        )
+    return kind
 
 
 @cache

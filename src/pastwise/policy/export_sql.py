@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from itertools import chain
 from math import inf
+from typing import Literal
 
 from pastwise.data.regions import Categories, Interval, Missing, Point, Values
 from pastwise.data.space import Label, key_of
-from pastwise.logs.files import FILE_KINDS
+from pastwise.logs.files import kind_by_name
+from pastwise.logs.sql import identifier, literal
 from pastwise.policy.export import Export, ExportedState
 
 MOMENT = re.compile(r"(\d{4,}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?([+-]\d\d:\d\d)?")
@@ -134,7 +135,8 @@ def _between(column: str, values: Interval) -> str:
     return " AND ".join(parts)
 
 
-def _is_nan(column: str, mark: str = "IN") -> str:
+def _is_nan(column: str, mark: Literal["IN", "NOT IN"] = "IN") -> str:
+    """Whether a number is not-a-number, or is none: by its text in every engine."""
     return f"LOWER(CAST({column} AS VARCHAR)) {mark} ('nan', '-nan')"
 
 
@@ -189,24 +191,11 @@ def table_name(table: str) -> str:
     >>> table_name("main.rows"), table_name('main."my.rows"'), table_name("rows.csv.gz")
     ('"main"."rows"', '"main"."my.rows"', '"rows.csv.gz"')
     """
-    endings = tuple(chain.from_iterable(FILE_KINDS.values()))
-    is_file = table.lower().removesuffix(".gz").endswith(endings)
+    is_file = kind_by_name(table) is not None
     if is_file or not QUALIFIED_NAME.fullmatch(table):
         return identifier(table)
     parts = re.findall(NAME, table)
     return ".".join(part if part.startswith('"') else identifier(part) for part in parts)
-
-
-def identifier(name: str) -> str:
-    """The name of a column."""
-    escaped = name.replace('"', '""')
-    return f'"{escaped}"'
-
-
-def literal(text: str) -> str:
-    """A text."""
-    escaped = text.replace("'", "''")
-    return f"'{escaped}'"
 
 
 def _one_line(text: str) -> str:
